@@ -5,6 +5,7 @@ TIMEOUT_SECONDS. One that fails or hangs is a finding of its own, and stops no o
 """
 
 import os
+import random
 import ssl
 import time
 from collections.abc import Callable, Iterator
@@ -47,14 +48,16 @@ from core.valkey import rate_limits
 from core.version import describe_version
 from core.work.waiting import limit_waiting
 from credentials.ledgers import ledger_of
-from credentials.ledgers.webvh import served_logs
+from credentials.ledgers.webvh import own_did, served_logs
+from credentials.models import WebvhDid
 from tenants.models import Network, Tenant
 from webhooks.events import epochs
 
 TIMEOUT_SECONDS = 10.0
 CALL_SECONDS = 4.0
 CLOCK_SECONDS = 2.0
-LEDGERS_SECONDS = 8.0  # for all ledgers; less than TIMEOUT_SECONDS
+LEDGERS_SECONDS = 8.0  # for all ledgers, or domains; less than TIMEOUT_SECONDS
+MAX_HOSTS = 20  # domains of did:webvh that are asked, by chance
 CERTIFICATE_DAYS = 14
 BACKUP_DAYS = 2
 LITTLE_BYTES = 1024**3
@@ -328,10 +331,47 @@ def check_storage() -> Findings:
             "A file in STORAGE_ROOT has other content than was written.",
             "Use a folder or a store that all processes share.",
         )
-    served_logs.require_whole()
     if text := stored_files.describe_missing_tails():
         what, advice = text.removeprefix("degraded: ").split(": ")
         yield Finding("storage", ERROR, f"{what}.", f"{advice.capitalize()}.")
+
+
+def check_served_logs() -> Findings:
+    """Whether a restore has brought back older logs of did:webvh, or none."""
+    served_logs.require_whole()
+    if lost := served_logs.find_lost():
+        yield Finding(
+            "served_logs",
+            ERROR,
+            f"The log of did:webvh:{lost[0]} was served, and is not in the database "
+            f"({len(lost)} in all): nothing of the DID can be proven.",
+            "Restore a newer backup, or the point in time before the loss: "
+            "docs/operations/backup.md.",
+        )
+
+
+def check_webvh_hosts() -> Findings:
+    """Read the log of a did:webvh at each of some domains, as wallets do.
+
+    One after the other, as check_ledgers(). A domain may be lost long after the DID was
+    made.
+    """
+    live = WebvhDid.objects.filter(is_deactivated=False)
+    rows = list(live.order_by("host", "pk").distinct("host"))
+    asked = random.sample(rows, min(len(rows), MAX_HOSTS))
+    end = time.monotonic() + LEDGERS_SECONDS
+    for number, row in enumerate(asked):
+        with limit_waiting((end - time.monotonic()) / (len(asked) - number)):
+            problem = own_did.find_outside_problem(row)
+        if problem:
+            yield Finding(
+                "webvh_host",
+                WARNING,
+                f"What was issued by did:webvh at {row.host} cannot be proven: "
+                f"{problem}",
+                "Look at the domain: that it is still yours, its DNS, its certificate, "
+                "the proxy and ALLOWED_HOSTS; see docs/ledgers.md.",
+            )
 
 
 def check_shared_storage() -> Findings:
@@ -571,10 +611,12 @@ CHECKS: dict[str, Callable[[], Findings]] = {
     "timeline": check_timeline,
     "broker": check_broker,
     "storage": check_storage,
+    "served_logs": check_served_logs,
     "shared_storage": check_shared_storage,
     "disk": check_disk,
     "address": check_address,
     "public_answer": check_public_answer,
+    "webvh_host": check_webvh_hosts,
     "certificate": check_certificate,
     "signing_certificate": check_signing_certificate,
     "backup": check_backup,
@@ -588,6 +630,7 @@ CHECKS: dict[str, Callable[[], Findings]] = {
 # They need processes that are not there yet when the first one starts.
 OF_RUNNING = (
     check_public_answer,
+    check_webvh_hosts,
     check_certificate,
     check_processes,
     check_versions,

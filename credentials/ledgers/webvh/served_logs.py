@@ -56,6 +56,17 @@ def find_forked() -> list[str]:
     return forked
 
 
+def find_lost() -> list[str]:
+    """Return the SCIDs of logs that were served and of which nothing is left, sorted."""
+    try:
+        served = set(default_storage.listdir(FOLDER)[0])
+    except FileNotFoundError:  # before the first one
+        return []
+    return sorted(
+        served - set(map(scid_in, WebvhDid.objects.values_list("did", flat=True)))
+    )
+
+
 def require_whole() -> None:
     """Raise ImproperlyConfigured if a restore has brought back an older log."""
     if forked := find_forked():
@@ -63,5 +74,5 @@ def require_whole() -> None:
             f"The log of {forked[0]} lacks a version that was served already, as after "
             f"the restore of an older backup ({len(forked)} in all). Readers refuse it, "
             "and with it all credentials of the DID. Restore a newer backup, or the "
-            "point in time before the loss."
+            "point in time before the loss: docs/operations/backup.md."
         )

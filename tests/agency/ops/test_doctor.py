@@ -137,7 +137,14 @@ def test_errors_come_first_and_make_the_exit_code(checks, capsys):
 def test_before_the_processes_start_they_are_not_missed():
     checks = doctor.CHECKS.items()
     asked = {name for name, check in checks if check in doctor.OF_RUNNING}
-    assert asked == {"public_answer", "certificate", "processes", "versions", "queues"}
+    assert asked == {
+        "public_answer",
+        "webvh_host",
+        "certificate",
+        "processes",
+        "versions",
+        "queues",
+    }
     found = {one.name for one in doctor.run(is_starting=True)}
     assert not found & asked
 

@@ -50,6 +50,7 @@ __all__ = ["storage"]  # the fixture: files of each test in a folder of their ow
 PHONES = 50
 REGISTRY, STATUS_LIST = "anonCredsRevocRegDef", "anonCredsStatusList"
 VALUES = {"Full Name": "Alice", "level": "7"}
+NO_KEYS = {"next_key": None, "assertion_key": None}
 NOW = {
     "attributes": [{"policyName": "level"}],
     "revocationRequirement": {"validNow": True},
@@ -425,8 +426,18 @@ def test_an_older_log_than_was_served_does_not_start(faber, badge):
     WebvhDid.objects.update(log=older, versions=1)  # as a restore of last night does
     with pytest.raises(SystemExit):
         check_or_exit()
-    found = [one for one in doctor.run(is_starting=True) if one.name == "storage"]
-    assert found and "lacks a version that was served" in found[0].text
+    [found] = [one for one in doctor.run(is_starting=True) if one.name == "served_logs"]
+    assert "lacks a version that was served" in found.text
+
+
+def test_doctor_tells_of_a_log_that_was_served_and_is_gone(faber):
+    read_log(faber)
+    assert not list(doctor.check_served_logs())
+    scid = served_logs.scid_in(row_of(faber).did)
+    WebvhDid.objects.all().delete()  # as the restore of a backup from before it
+    [found] = doctor.check_served_logs()
+    assert (found.name, found.level) == ("served_logs", "error")
+    assert f"did:webvh:{scid}" in found.text
 
 
 def test_a_version_that_is_first_read_by_two_at_once_is_no_fork(faber, monkeypatch):
@@ -512,6 +523,47 @@ def test_a_domain_that_leads_here_gets_a_did(acme, monkeypatch):
     assert fetch(address, domain).status_code == 200
     assert refusal(acme.put, "/tenants/webvhDid", {"host": domain}) == "did_exists"
     assert AuditEntry.objects.filter(action="did.created").exists()
+
+
+@pytest.mark.parametrize(
+    "answer, said",
+    [
+        (http.Response(200, {}, b"For sale", True, 0.0), "something else than the log"),
+        (http.Response(301, {}, b"", True, 0.0), "answers 301"),
+        (http.CallFailed("endpoint_unreachable", "no such host", 0.0), "be reached"),
+    ],
+)
+def test_doctor_tells_of_a_domain_that_is_lost(acme, monkeypatch, answer, said):
+    domain = f"acme.{HOST}"
+    leads_here(monkeypatch, domain)
+    acme.put("/tenants/webvhDid", {"host": domain})
+    WebvhDid.objects.exclude(host=domain).update(is_deactivated=True, **NO_KEYS)
+    assert not list(doctor.check_webvh_hosts())
+
+    def get(url, **options):
+        assert url == row_of(acme).log_url
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    monkeypatch.setattr(own_did.http, "get", get)
+    [found] = doctor.check_webvh_hosts()
+    assert (found.name, found.level) == ("webvh_host", "warning")
+    assert domain in found.text and said in found.text
+
+
+def test_doctor_asks_each_domain_once_and_not_many_of_them(
+    faber, acme, monkeypatch, django_assert_num_queries
+):
+    acme.put("/tenants/webvhDid")
+    asked = []
+    monkeypatch.setattr(
+        own_did, "find_outside_problem", lambda row: asked.append(row.host) or "It is."
+    )
+    with django_assert_num_queries(1):
+        assert len(list(doctor.check_webvh_hosts())) == 1
+    monkeypatch.setattr(doctor, "MAX_HOSTS", 0)
+    assert not list(doctor.check_webvh_hosts()) and asked == [HOST]
 
 
 def test_a_domain_that_leads_elsewhere_gets_none(acme, monkeypatch):
