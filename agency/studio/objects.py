@@ -109,7 +109,8 @@ def name_of(row: Listed) -> str:
     What was read with the names is taken from there. "" of what nobody named.
     """
     if isinstance(row, Credential):
-        return getattr(row, "schema_name", None) or name_of_schema(row.schema_id)
+        named = getattr(row, "schema_name", None) or name_of_schema(row.schema_id)
+        return named or row.definition_id  # the type, of an issuer elsewhere
     if isinstance(row, Verification):
         stored = getattr(row, "policy_name", None)
         return stored or row.unsealed_policy().name

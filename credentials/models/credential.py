@@ -762,10 +762,13 @@ class Credential(Exchange):
             revocation_index=index,
         )
 
-    def accept_link(self, taken: dict[str, Any]) -> None:
+    def accept_link(
+        self, taken: dict[str, Any], ask_after: timedelta = ASK_AFTER
+    ) -> None:
         """Holder: ask for what a link of OpenID4VCI offers. A worker goes on.
 
-        taken: what the next requests to the issuer need; sealed.
+        taken: what the next requests to the issuer need; sealed. ask_after: until then
+        the caller asks itself.
         """
         move(
             self,
@@ -773,7 +776,7 @@ class Credential(Exchange):
             self.State.REQUESTED,
             accepted_at=timezone.now(),
             request_metadata=vault.sealed_value(self, "request_metadata", taken),
-            ask_due_at=clock.now() + ASK_AFTER,
+            ask_due_at=clock.now() + ask_after,
         )
 
     def receive_sd_jwt(

@@ -2,7 +2,8 @@
 
 The holder's key is made for this credential and sealed with it. What the next request
 to the issuer needs is stored before it is sent, so a process that dies loses nothing: a
-worker repeats the request for the same key, and the issuer answers the same.
+worker repeats the request for the same key, and the issuer answers the same. One that
+dies between the issuer's token and its storing loses the offer, as a code works once.
 """
 
 import json
@@ -10,14 +11,26 @@ import logging
 import time
 from contextlib import nullcontext
 from datetime import timedelta
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeGuard
+
+from django.conf import settings
+from django.db.models import F, Q, QuerySet
 
 from core.database import clock
-from core.errors import AgencyError, Conflict, Invalid, PeerError, WrongState
+from core.errors import (
+    AgencyError,
+    Conflict,
+    Invalid,
+    PeerError,
+    Unavailable,
+    WrongState,
+)
 from core.text import bounded_json
 from core.work import network_reads, transactions
 from core.work.leases import attempt
+from core.work.loop import ThreadedLoop
 from core.work.retention import TimeBudget
+from core.work.shares import Limits, Shares
 from credentials.models import (
     Credential,
     CredentialDefinition,
@@ -25,16 +38,18 @@ from credentials.models import (
     Grant,
     TokenStatusList,
 )
+from credentials.models.credential import ASK_AFTER
 from credentials.models.definition_format import RESERVED_CLAIMS, text_of
 from credentials.models.token_status_list import Place
 from credentials.openid4vci import issuers
 from credentials.openid4vci.errors import ProtocolError
-from credentials.openid4vci.issuers import Answer, HostedIssuer, Issuer
+from credentials.openid4vci.foreign_issuers import Answer
+from credentials.openid4vci.issuers import HostedIssuer, Issuer
 from credentials.openid4vci.issuing import INTERVAL
 from credentials.openid4vci.offers import CODE_GRANT
 from credentials.openid4vci.proofs import PROOF_TYP
 from tenants import vault
-from wallets.jose import certificates, sd_jwt, signing, status_token
+from wallets.jose import sd_jwt, signing, status_token
 from wallets.models import Wallet
 
 logger = logging.getLogger(__name__)
@@ -45,7 +60,10 @@ GIVE_UP_AFTER = timedelta(days=30)
 LONGEST_PAUSE = 600  # seconds
 RUN_SECONDS = 20.0
 AT_ONCE = 100  # rows
-RETRY_DELAY = timedelta(minutes=2)  # after a killed process
+# After a killed process. Longer than all calls of a step take (foreign_calls.py).
+RETRY_DELAY = timedelta(minutes=2)
+THREADS = 8  # that call issuers elsewhere
+PER_TENANT = 2  # of these: somebody's slow issuer leaves room for the issuers of others
 # Of these the issuer says that it will never issue the credential.
 FINAL_ERRORS = (
     "credential_request_denied",
@@ -54,17 +72,31 @@ FINAL_ERRORS = (
     "unknown_credential_configuration",
     "invalid_credential_request",
 )
+# What has come is not what was offered: it will not be better the next time.
+REFUSED = (
+    "credential_refused",
+    "credential_of_other_type",
+    "credential_not_bound",
+    "issuer_not_trusted",
+)
+
+
+class CodeRefused(ProtocolError):
+    """The issuer gives no token for the code of an offer."""
 
 
 class Offer(NamedTuple):
     """What a link offers, by the offer and the metadata of the issuer.
 
-    offered: the row of an issuer hosted here. thread_id: the same for each reading.
-    claims: the names of the claims, as far as the issuer tells them.
+    offered: the row of an issuer hosted here, None of another one. thread_id: the same
+    for each reading. claims: the names of the claims, as far as the issuer tells them.
     """
+
+    issuer: Issuer
 
     issuer_id: str
     configuration_id: str
+    server: str
     code: str
     needs_code: bool
     vct: str
@@ -83,17 +115,19 @@ class Offer(NamedTuple):
             "name": self.name,
             "vct": self.vct,
             "configuration": self.configuration_id,
+            "server": self.server,
         }
 
 
 def read_offer(wallet: Wallet, link: str) -> Offer:
     """Read what a link offers. Nothing is used up. Outside of transactions.
 
-    400 `bad_credentialData`, `own_message`; 409 `offer_gone`.
+    400 `bad_credentialData`, `own_message`; 409 `offer_gone`. Errors as of ForeignIssuer,
+    if the issuer is elsewhere.
     """
     try:
         offer = issuers.read_offer(link)
-        return _read_offer(wallet, offer)
+        return _read_offer(wallet, offer, link)
     except (bounded_json.BadJSON, ValueError) as error:
         raise _bad_offer(str(error)) from None
     except PeerError as error:
@@ -107,7 +141,7 @@ def _bad_offer(why: str) -> Invalid:
     return Invalid("bad_credentialData", hint, {"credentialData": [hint]})
 
 
-def _read_offer(wallet: Wallet, offer: dict[str, Any]) -> Offer:
+def _read_offer(wallet: Wallet, offer: dict[str, Any], link: str) -> Offer:
     issuer_id = offer.get("credential_issuer")
     names = offer.get("credential_configuration_ids")
     grants = offer.get("grants")
@@ -120,10 +154,13 @@ def _read_offer(wallet: Wallet, offer: dict[str, Any]) -> Offer:
     if not isinstance(code, str) or not code:
         raise issuers.bad_link("it has no pre-authorized code, which is needed here")
     assert isinstance(grant, dict)
-    issuer = issuers.issuer_of(issuer_id)
+    server = grant.get("authorization_server", "")
+    if not isinstance(server, str):
+        raise issuers.bad_link("its authorization_server is no address")
+    issuer = issuers.issuer_of(issuer_id, wallet.tenant, server)
     metadata = issuer.metadata()
     configuration_id, configuration = _choose_configuration(names, metadata)
-    offered, thread_id = None, signing.sha256_of(f"{issuer_id} {code}")
+    offered, thread_id = None, thread_of(link)
     if isinstance(issuer, HostedIssuer):
         found = Grant.find_by_code(issuer.tenant, code)
         if found is None:
@@ -132,11 +169,15 @@ def _read_offer(wallet: Wallet, offer: dict[str, Any]) -> Offer:
             message = "A wallet cannot answer its own offer or request."
             raise Invalid("own_message", message)
         offered, thread_id = found.credential, found.credential.thread_id
+    elif _is_type_of_ours(configuration["vct"]):
+        raise issuers.bad_link("it offers a type of an organization here")
     shown = configuration.get("credential_metadata")
     shown = shown if isinstance(shown, dict) else configuration
     return Offer(
+        issuer=issuer,
         issuer_id=issuer_id,
         configuration_id=configuration_id,
+        server=server,
         code=code,
         needs_code=isinstance(grant.get("tx_code"), dict),
         vct=configuration["vct"],
@@ -148,17 +189,43 @@ def _read_offer(wallet: Wallet, offer: dict[str, Any]) -> Offer:
     )
 
 
+def thread_of(link: str) -> str:
+    """By what a wallet knows again what it has taken from an issuer elsewhere.
+
+    The link, as what it leads to may be gone once it was taken.
+    """
+    return signing.sha256_of(link.strip())
+
+
+def _is_type_of_ours(vct: str) -> bool:
+    """Whether a type is that of a definition here, which another issuer must not name."""
+    if vct.startswith(f"{settings.PUBLIC_URL}/openid/"):
+        return True
+    return CredentialDefinition.objects.filter(definition_id=vct).exists()
+
+
 def _choose_configuration(
     names: list[Any], metadata: dict[str, Any]
 ) -> tuple[str, dict[str, Any]]:
-    """The first configuration of an offer that can be held here."""
+    """The first configuration of an offer that can be held here, bound to a key."""
     known = metadata.get("credential_configurations_supported")
     for name in names:
-        found: Any = known.get(name) if isinstance(known, dict) else None
+        if not isinstance(known, dict) or not _is_id(name):
+            continue
+        found: Any = known.get(name)
         match found:
-            case {"format": sd_jwt.TYP, "vct": str(vct)} if len(vct) <= MAX_ID:
-                return str(name), dict(found)
-    raise issuers.bad_link(f"the issuer offers nothing as {sd_jwt.TYP}")
+            case {
+                "format": sd_jwt.TYP,
+                "vct": str(vct),
+                "cryptographic_binding_methods_supported": [*methods],
+                "proof_types_supported": {"jwt": _},
+            } if len(vct) <= MAX_ID and "jwk" in methods:
+                return name, dict(found)
+    raise issuers.bad_link(f"the issuer offers nothing as {sd_jwt.TYP} bound to a key")
+
+
+def _is_id(name: Any) -> TypeGuard[str]:
+    return isinstance(name, str) and 1 <= len(name) <= MAX_ID
 
 
 def _display_name(part: dict[str, Any]) -> str:
@@ -181,14 +248,20 @@ def _claim_names(part: dict[str, Any]) -> list[str]:
 def accept_link(wallet: Wallet, link: str, transaction_code: str = "") -> Credential:
     """Holder: take what a link offers. A second call returns the same credential.
 
-    It is Issued, or Requested while the issuer has not issued it: then a worker asks
-    again. Outside of transactions, in which it would be lost that a code was tried.
+    It is Issued, or Requested while the issuer has not issued it, or does not answer:
+    then a worker asks again. Outside of transactions, in which it would be lost that a
+    code was tried.
     Errors as of read_offer(), and 400 `transaction_code_missing`; 409 `offer_taken`,
     `link_expired`, `transaction_code_wrong`, `issuer_refused`, `credential_refused`,
+    `credential_of_other_type`, `credential_not_bound`, `issuer_not_trusted`,
     `quota_exceeded`; 503 `organization_frozen`.
     """
     network_reads.forbid_in_transaction()
+    if known := find_taken(wallet, thread_of(link)):
+        return known
     offer = read_offer(wallet, link)
+    if offer.offered is None:
+        return _take_elsewhere(wallet, offer, transaction_code)
     taken = _take(wallet, offer, transaction_code)
     # What is wrong was counted by the issuer, so it is raised after the commit.
     if isinstance(taken, AgencyError):
@@ -202,24 +275,53 @@ def _take(
 ) -> Credential | AgencyError:
     """All of it in one transaction, as the issuer is here."""
     wallet.lock_or_404()
-    if known := find_taken(wallet, offer):
+    if known := find_taken(wallet, offer.thread_id):
         return known
-    if offer.offered:
-        issuers.require_open(offer.offered)
+    assert offer.offered, "the issuer is here"
+    issuers.require_open(offer.offered)
     require_code(offer, transaction_code)
-    issuer = issuers.issuer_of(offer.issuer_id)
+    try:
+        token = offer.issuer.redeem(_form_of(offer, transaction_code))
+    except ProtocolError as error:
+        return _redeem_error(error, offer.needs_code)
+    credential = _store(wallet, offer, {"access_token": token.get("access_token")})
+    try:
+        ask(credential, offer.issuer)
+    except ProtocolError as error:
+        raise _issuer_refused(error) from None
+    return credential
+
+
+def _form_of(offer: Offer, transaction_code: str) -> dict[str, str]:
+    """The token request of an offer."""
     form = {"grant_type": CODE_GRANT, "pre-authorized_code": offer.code}
     if offer.needs_code:
         form["tx_code"] = transaction_code
+    return form
+
+
+def _take_elsewhere(wallet: Wallet, offer: Offer, transaction_code: str) -> Credential:
+    """Take what an issuer elsewhere offers. The code is stored before it is used."""
+    require_code(offer, transaction_code)
+    with transactions.atomic():
+        wallet.lock_or_404()
+        if known := find_taken(wallet, offer.thread_id):
+            return known
+        form = _form_of(offer, transaction_code)
+        credential = _store(wallet, offer, {"form": form}, RETRY_DELAY)
     try:
-        token = issuer.redeem(form)
+        ask(credential, offer.issuer)
+    except CodeRefused as error:
+        _end(credential, "abandoned")
+        raise _redeem_error(error, offer.needs_code) from None
     except ProtocolError as error:
-        return _redeem_error(error, offer)
-    credential = _store(wallet, offer, token)
-    try:
-        ask(credential, issuer)
-    except ProtocolError as error:
+        _end(credential, "abandoned")
         raise _issuer_refused(error) from None
+    except Unavailable as error:
+        _try_later(credential, error)
+    except (PeerError, Invalid):
+        _end(credential, "declined")
+        raise
     return credential
 
 
@@ -236,10 +338,10 @@ def _issuer_refused(error: ProtocolError) -> PeerError:
     return PeerError("issuer_refused", f"The issuer has refused: {why}")
 
 
-def find_taken(wallet: Wallet, offer: Offer) -> Credential | None:
+def find_taken(wallet: Wallet, thread_id: str) -> Credential | None:
     """The credential that this wallet has for an offer already."""
     rows = Credential.objects.filter(
-        thread_id=offer.thread_id,
+        thread_id=thread_id,
         wallet=wallet,
         role=Credential.Role.HOLDER,
         format=CredentialFormat.SD_JWT,
@@ -247,10 +349,10 @@ def find_taken(wallet: Wallet, offer: Offer) -> Credential | None:
     return rows.exclude(state=State.REJECTED).first()
 
 
-def _redeem_error(error: ProtocolError, offer: Offer) -> AgencyError:
+def _redeem_error(error: ProtocolError, needs_code: bool) -> AgencyError:
     if error.code != "invalid_grant":
         return _issuer_refused(error)
-    if offer.needs_code:
+    if needs_code:
         return Conflict(
             "transaction_code_wrong",
             "The issuer does not accept this transaction code. After five wrong ones "
@@ -259,7 +361,12 @@ def _redeem_error(error: ProtocolError, offer: Offer) -> AgencyError:
     return issuers.link_taken_error()
 
 
-def _store(wallet: Wallet, offer: Offer, token: dict[str, Any]) -> Credential:
+def _store(
+    wallet: Wallet,
+    offer: Offer,
+    taken: dict[str, Any],
+    ask_after: timedelta = ASK_AFTER,
+) -> Credential:
     """Store what the next requests need, in the caller's transaction."""
     definition = offer.offered.definition if offer.offered else None
     credential = Credential(
@@ -276,8 +383,7 @@ def _store(wallet: Wallet, offer: Offer, token: dict[str, Any]) -> Credential:
     vault.seal(credential, "offer_body", offer.facts)
     credential.insert_within_quota()
     secret = signing.encode_base64url(signing.generate_secret())
-    access_token = token.get("access_token")
-    credential.accept_link({"secret": secret, "access_token": access_token})
+    credential.accept_link({"secret": secret, **taken}, ask_after)
     return credential
 
 
@@ -288,7 +394,9 @@ def ask(credential: Credential, issuer: Issuer | None = None) -> None:
     all of it is one.
     """
     facts = vault.unseal(credential, "offer_body")
-    issuer = issuer or issuers.issuer_of(facts["issuer"])
+    if issuer is None:
+        server = facts.get("server", "")
+        issuer = issuers.issuer_of(facts["issuer"], credential.tenant, server)
     is_here = isinstance(issuer, HostedIssuer)
     with transactions.atomic() if is_here else nullcontext():
         _ask(credential, facts, issuer)
@@ -296,86 +404,174 @@ def ask(credential: Credential, issuer: Issuer | None = None) -> None:
 
 def _ask(credential: Credential, facts: dict[str, str], issuer: Issuer) -> None:
     taken = vault.unseal(credential, "request_metadata")
-    if transaction := taken.get("transaction_id"):
+    if "form" in taken:
+        taken = _redeem(credential, facts, taken, issuer)
+    if "received" in taken:
+        answer = 200, taken["received"]
+    elif transaction := taken.get("transaction_id"):
         body = {"transaction_id": transaction}
         answer = issuer.ask_later(taken["access_token"], body)
     else:
-        secret = signing.decode_base64url(taken["secret"])
+        answer = _request(facts, taken, issuer)
+    status, body = answer
+    if status == 202:
+        _receive(credential, taken, answer, None)
+        return
+    try:
+        held = _check(body, facts, taken["secret"], issuer)
+    except Unavailable:  # who has signed it is published elsewhere
+        _store_taken(credential, taken | {"received": body})
+        raise
+    except PeerError:
+        _notify(issuer, taken, body, "credential_failure")
+        raise
+    _receive(credential, taken, answer, held)
+    _notify(issuer, taken, body, "credential_accepted")
+
+
+def _redeem(
+    credential: Credential, facts: dict[str, str], taken: dict[str, Any], issuer: Issuer
+) -> dict[str, Any]:
+    """Get the token for the code, and store it in its place. CodeRefused."""
+    try:
+        token = issuer.redeem(taken["form"])
+    except ProtocolError as error:
+        raise CodeRefused(error.code, error.description) from None
+    taken = {name: one for name, one in taken.items() if name != "form"}
+    taken["access_token"] = token["access_token"]
+    for details in token.get("authorization_details") or ():
+        match details:
+            case {"credential_identifiers": [str(identifier), *_]} if (
+                details.get("credential_configuration_id") == facts["configuration"]
+            ):
+                taken["identifier"] = identifier
+    _store_taken(credential, taken)
+    return taken
+
+
+def _request(facts: dict[str, str], taken: dict[str, Any], issuer: Issuer) -> Answer:
+    """Ask for the credential; once more, if the nonce was too old by then."""
+    named = (
+        {"credential_identifier": taken["identifier"]}
+        if "identifier" in taken
+        else {"credential_configuration_id": facts["configuration"]}
+    )
+    secret = signing.decode_base64url(taken["secret"])
+
+    def prove_and_ask() -> Answer:
         proof = _prove(secret, facts["issuer"], issuer.make_nonce())
-        body = {
-            "credential_configuration_id": facts["configuration"],
-            "proofs": {"jwt": [proof]},
-        }
-        answer = issuer.ask(taken["access_token"], body)
-    _receive(credential, facts, taken, answer)
+        return issuer.ask(taken["access_token"], named | {"proofs": {"jwt": [proof]}})
+
+    try:
+        return prove_and_ask()
+    except ProtocolError as error:
+        if error.code != "invalid_nonce":
+            raise
+        return prove_and_ask()
 
 
 def _prove(secret: bytes, issuer_id: str, nonce: str) -> str:
-    """Prove to have a key (OpenID4VCI 1.0 appendix F.1)."""
-    said = {"aud": issuer_id, "iat": int(time.time()), "nonce": nonce}
+    """Prove to have a key (OpenID4VCI 1.0 appendix F.1). nonce: "" for none."""
+    said = {"aud": issuer_id, "iat": int(time.time())}
+    if nonce:
+        said["nonce"] = nonce
     jwk = signing.public_jwk_of(secret)
     return signing.sign_token(said, secret, PROOF_TYP, jwk=jwk)
+
+
+def _notify(
+    issuer: Issuer, taken: dict[str, Any], body: dict[str, Any], event: str
+) -> None:
+    """Tell the issuer, which does not depend on it."""
+    notification_id = body.get("notification_id")
+    if isinstance(notification_id, str):
+        try:
+            issuer.notify(taken["access_token"], notification_id, event)
+        except AgencyError as error:
+            logger.info("an issuer is not told of %s: %s", event, error.code)
 
 
 @transactions.atomic()
 def _receive(
     credential: Credential,
-    facts: dict[str, str],
     taken: dict[str, Any],
     answer: Answer,
+    held: sd_jwt.Credential | None,
 ) -> None:
-    """Store what the issuer has answered. PeerError `credential_refused`."""
-    status, body = answer
-    if status == 202:
-        transaction = body.get("transaction_id")
+    """Store what the issuer has answered. PeerError `credential_refused`.
+
+    held: the credential, which is checked; None if the issuer lets us wait.
+    """
+    _, body = answer
+    if held is None:
+        transaction = body.get("transaction_id") or taken.get("transaction_id")
         if not isinstance(transaction, str):
             raise _refused("the issuer names no transaction")
-        _ask_again(credential, taken | {"transaction_id": transaction})
+        again = taken | {"transaction_id": transaction}
+        _ask_again(credential, again, body.get("interval"))
         return
-    match body.get("credentials"):
-        case [{"credential": str(text)}, *_]:
-            pass
-        case _:
-            raise _refused("the issuer has answered without it")
-    held = _check(text, facts, taken["secret"])
     definition = _definition_of(credential)
     status_list = held.claims.get("status", {}).get("status_list")
     credential.receive_sd_jwt(
-        {"sd_jwt": text, "secret": taken["secret"]},
+        {"sd_jwt": _text_in(body), "secret": taken["secret"]},
         _values_of(held, definition),
         Place(status_list["uri"], status_list["idx"]) if status_list else None,
     )
 
 
-def _ask_again(credential: Credential, taken: dict[str, Any]) -> None:
-    """Let a worker ask again: soon at first, later less often."""
+def _text_in(body: dict[str, Any]) -> str:
+    """The credential in an answer. PeerError `credential_refused`."""
+    match body.get("credentials"):
+        case [{"credential": str(text)}, *_]:
+            return text
+    raise _refused("the issuer has answered without it")
+
+
+def _ask_again(
+    credential: Credential, taken: dict[str, Any], interval: Any = None
+) -> None:
+    """Let a worker ask again: soon at first, later less often.
+
+    interval: the seconds that the issuer asks for.
+    """
     accepted_at = credential.accepted_at
     assert accepted_at, "it was accepted"
     age = (clock.now() - accepted_at).total_seconds()
-    pause = max(INTERVAL, min(age / 10, LONGEST_PAUSE))
+    wish = interval if signing.is_time(interval) else INTERVAL
+    pause = max(INTERVAL, min(max(age / 10, wish), LONGEST_PAUSE))
     due_at = clock.now() + timedelta(seconds=pause)
+    _store_taken(credential, taken, ask_due_at=due_at)
+
+
+def _store_taken(credential: Credential, taken: dict[str, Any], **changes: Any) -> None:
+    """Store what the next request needs, unless another call has received it."""
     sealed = vault.sealed_value(credential, "request_metadata", taken)
     rows = Credential.objects.filter(pk=credential.pk, state=State.REQUESTED)
-    rows.update(ask_due_at=due_at, request_metadata=sealed)
+    rows.update(request_metadata=sealed, **changes)
+    credential.request_metadata = sealed
 
 
 def _refused(why: str, code: str = "credential_refused") -> PeerError:
-    return PeerError(code, f"The credential is not accepted: {why}.")
+    return PeerError(code, f"The credential is not accepted: {why.removesuffix('.')}.")
 
 
-def _check(text: str, facts: dict[str, str], secret: str) -> sd_jwt.Credential:
+def _check(
+    body: dict[str, Any], facts: dict[str, str], secret: str, issuer: Issuer
+) -> sd_jwt.Credential:
     """Check that the credential is what was offered, and bound to our key.
 
-    PeerError `credential_refused`, `credential_of_other_type`, `credential_not_bound`.
+    PeerError: one of REFUSED. Unavailable, if its signer is published elsewhere.
     """
+    text = _text_in(body)
     try:
         held = sd_jwt.read(text)
-        [leaf, *_] = certificates.read_chain(held.token.header.get("x5c"))
-        held.verify(certificates.key_of(leaf))
+        issuer.verify(held)
         held.check_times(time.time())
         holder_key = signing.jwk_of(held.holder_key())
         _read_place(held)
     except (PeerError, ValueError) as error:
+        if isinstance(error, PeerError) and error.code == "issuer_not_trusted":
+            raise
         raise _refused(str(error)) from None
     if held.vct != facts["vct"]:
         raise _refused("it is of another type", "credential_of_other_type")
@@ -433,24 +629,84 @@ def _text_of(value: Any) -> str:
 def ask_due_issuers() -> int:
     """Ask the issuers of what hosted wallets wait for, or what may be revoked.
 
-    Return how many were asked. Each row is claimed by a guarded UPDATE, as other workers
-    may run this too. It ends after RUN_SECONDS: the next run goes on.
+    Return how many were asked here. Each row is claimed by a guarded UPDATE, as other
+    workers may run this too. It ends after RUN_SECONDS: the next run goes on. Issuers
+    elsewhere are asked by `loop`.
     """
-    budget, now = TimeBudget(RUN_SECONDS), clock.now()
-    due = Credential.objects.filter(
-        ask_due_at__lte=now,
+    budget, asked = TimeBudget(RUN_SECONDS), 0
+    for row in due_rows().exclude(OF_OTHERS).order_by("ask_due_at")[:AT_ONCE]:
+        if not budget.take_batch():
+            break
+        if claim_due(row):
+            asked += attempt(row, _attend, _try_later)
+    if due_rows().filter(OF_OTHERS).exists():
+        loop.run()
+    return asked
+
+
+# What an issuer elsewhere has issued is of no schema here.
+OF_OTHERS = Q(schema_id="")
+
+
+def is_of_others(credential: Credential) -> bool:
+    """Whether a credential in a hosted wallet is of an issuer elsewhere."""
+    is_holder = credential.role == Credential.Role.HOLDER
+    is_sd_jwt = credential.format == CredentialFormat.SD_JWT
+    return is_holder and is_sd_jwt and not credential.schema_id
+
+
+def names_of_others(credential: Credential) -> tuple[str, str]:
+    """How such a credential and its issuer are called. Decrypts in each call."""
+    facts = vault.unseal(credential, "offer_body")
+    return facts["name"], facts["issuerName"]
+
+
+def due_rows() -> QuerySet[Credential]:
+    """The credentials of hosted wallets whose issuers are to be asked now."""
+    return Credential.objects.filter(
+        ask_due_at__lte=clock.now(),
         wallet__deleted_at=None,
         tenant__deleted_at=None,
         tenant__frozen_at=None,
     ).select_related("wallet", "tenant__network")
-    asked = 0
-    for row in due.order_by("ask_due_at")[:AT_ONCE]:
-        if not budget.take_batch():
-            break
-        claimed = Credential.objects.filter(pk=row.pk, ask_due_at=row.ask_due_at)
-        if claimed.update(ask_due_at=now + RETRY_DELAY):
-            asked += attempt(row, _attend, _try_later)
-    return asked
+
+
+def claim_due(row: Credential) -> bool:
+    """Claim a row of due_rows(), for RETRY_DELAY."""
+    rows = Credential.objects.filter(pk=row.pk, ask_due_at=row.ask_due_at)
+    return bool(rows.update(ask_due_at=clock.now() + RETRY_DELAY))
+
+
+class AskingLoop(ThreadedLoop[Any, None]):
+    """Asks several issuers elsewhere at a time. Its rows are of Credential."""
+
+    def claim(self, at_work: list[Any]) -> list[Any]:
+        shares = Shares()
+        for row in at_work:
+            shares.take(self.limits_of(row))
+        claimed: list[Any] = []
+        while len(at_work) + len(claimed) < self.threads:
+            due = due_rows().filter(OF_OTHERS).order_by("ask_due_at")
+            row = due.exclude(tenant__in=shares.full("tenant")).first()
+            if row is None:
+                break
+            if claim_due(row):
+                shares.take(self.limits_of(row))
+                rows = Credential.objects.select_related("wallet", "tenant__network")
+                # Until then it is leased, which the loop looks at.
+                claimed.append(
+                    rows.annotate(lease_until=F("ask_due_at")).get(pk=row.pk)
+                )
+        return claimed
+
+    def work(self, row: Any) -> None:
+        attempt(row, _attend, _try_later)
+
+    def limits_of(self, row: Any) -> Limits:
+        return {("tenant", row.tenant_id): PER_TENANT}
+
+
+loop = AskingLoop("asking", THREADS)
 
 
 def _attend(credential: Credential) -> None:
@@ -458,6 +714,8 @@ def _attend(credential: Credential) -> None:
     if credential.state == State.REQUESTED:
         try:
             ask(credential)
+        except CodeRefused:
+            _end(credential, "abandoned")
         except ProtocolError as error:
             if error.code not in FINAL_ERRORS:
                 raise _issuer_refused(error) from None
@@ -465,7 +723,7 @@ def _attend(credential: Credential) -> None:
         except WrongState:  # another call has received it
             return
         except PeerError as error:
-            if not error.code.startswith("credential_"):
+            if error.code not in REFUSED:
                 raise
             _end(credential, "declined")
         return
@@ -525,7 +783,10 @@ class HostedLists:
 def read_bits(uri: str) -> bytes | None:
     """The bits of a list of an issuer here, or None."""
     base, _, number = uri.rpartition("/status/")
-    hosted = issuers.find_hosted(base) if base else None
+    try:
+        hosted = issuers.find_hosted(base) if base else None
+    except PeerError:  # of an issuer elsewhere, who may write what it likes
+        return None
     if hosted is None or not number.isdecimal():
         return None
     rows = TokenStatusList.objects.filter(tenant=hosted[0], number=int(number[:9]))

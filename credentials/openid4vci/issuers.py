@@ -1,6 +1,7 @@
 """Issuers of OpenID4VCI, as a hosted wallet speaks with them.
 
 One that is hosted here is never called over the network: its endpoints are functions.
+Those of others are in foreign_issuers.py.
 """
 
 import re
@@ -18,12 +19,14 @@ from core.errors import PeerError
 from core.text import bounded_json
 from credentials.models import Credential
 from credentials.openid4vci import issuing, metadata, proofs, tokens
+from credentials.openid4vci.foreign_calls import Calls, is_secure, json_of
+from credentials.openid4vci.foreign_issuers import Answer, ForeignIssuer
 from credentials.openid4vci.offers import find_offer
 from tenants import vault
 from tenants.models import Tenant
+from wallets.jose import certificates, sd_jwt
 
 SCHEMES = ("openid-credential-offer", "haip-vci")
-Answer = tuple[int, dict[str, Any]]
 
 
 def bad_link(why: str) -> PeerError:
@@ -42,6 +45,10 @@ class Issuer(Protocol):
     def ask(self, access_token: str, body: dict[str, Any]) -> Answer: ...
 
     def ask_later(self, access_token: str, body: dict[str, Any]) -> Answer: ...
+
+    def verify(self, held: sd_jwt.Credential) -> None: ...
+
+    def notify(self, access_token: str, notification_id: str, event: str) -> None: ...
 
 
 class HostedIssuer:
@@ -68,6 +75,14 @@ class HostedIssuer:
         bearer = f"Bearer {access_token}"
         grant = tokens.find_grant(self.tenant, bearer, None, "deferred_credential")
         return issuing.answer_deferred(grant, body)
+
+    def verify(self, held: sd_jwt.Credential) -> None:
+        """Check the signature. It was issued in this call, so the signer is known."""
+        [leaf, *_] = certificates.read_chain(held.token.header.get("x5c"))
+        held.verify(certificates.key_of(leaf))
+
+    def notify(self, access_token: str, notification_id: str, event: str) -> None:
+        """Its own row says what became of it."""
 
 
 def find_hosted(url: str) -> tuple[Tenant, str] | None:
@@ -108,7 +123,8 @@ def find_wallet_link(given: str, schemes: tuple[str, ...]) -> str | None:
 def read_offer(link: str) -> dict[str, Any]:
     """The Credential Offer in a link, or to which it leads (OpenID4VCI section 4.1).
 
-    PeerError `bad_link`, or ValueError for what is no URL. 409 `offer_gone`.
+    PeerError `bad_link`, or ValueError for what is no URL. 409 `offer_gone`. Errors as of
+    Calls, for an offer that is read elsewhere.
     """
     query = parse_qs(urlsplit(link).query)
     if carried := query.get("credential_offer"):
@@ -125,12 +141,21 @@ def read_offer(link: str) -> dict[str, Any]:
 def _read_offer_at(address: str) -> Any:
     hosted = find_hosted(address)
     if hosted is None:
-        raise bad_link("the offer is of another installation")
+        return _fetch_offer(address)
     tenant, path = hosted
     found = find_offer(tenant, path.removeprefix("/offers/"))
     if found is None:
         raise link_gone_error()
     return vault.unseal(found[1], "offer_body")
+
+
+def _fetch_offer(address: str) -> Any:
+    response = Calls("issuer").get(address)
+    if response.status in (404, 410):
+        raise link_gone_error()
+    if response.status != 200:
+        raise bad_link("the offer cannot be read")
+    return json_of(response)
 
 
 def require_open(offered: Credential) -> None:
@@ -146,9 +171,16 @@ def require_open(offered: Credential) -> None:
     require_unexpired(connection)
 
 
-def issuer_of(identifier: str) -> Issuer:
-    """The issuer of an identifier. PeerError `bad_link`."""
+def issuer_of(identifier: str, tenant: Tenant, server: str = "") -> Issuer:
+    """The issuer of an identifier, for a wallet of this organization.
+
+    server: the authorization server that the offer names. PeerError `bad_link`.
+    """
     hosted = find_hosted(identifier)
-    if hosted is None or hosted[1]:
-        raise bad_link("the issuer is of another installation")
+    if hosted is None:
+        if not is_secure(identifier):
+            raise bad_link("the issuer has no address of https")
+        return ForeignIssuer(identifier, tenant, server)
+    if hosted[1]:
+        raise bad_link("this address leads to no issuer")
     return HostedIssuer(hosted[0])

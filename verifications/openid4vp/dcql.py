@@ -60,7 +60,9 @@ class Wanted:
     def _is_of_authority(self, held: sd_jwt.Credential) -> bool:
         if self.authorities is None:
             return True
-        chain = certificates.read_chain(held.token.header.get("x5c"))
+        if "x5c" not in held.token.header:  # its issuer publishes its key
+            return False
+        chain = certificates.read_chain(held.token.header["x5c"])
         issuers = {certificates.authority_identifier_of(one) for one in chain}
         return not issuers.isdisjoint(self.authorities)
 

@@ -19,6 +19,7 @@ from connections.models import Connection
 from core.database.uuids import parse_uuid
 from credentials.ledgers.reads import name_of_schema
 from credentials.models import Credential
+from credentials.openid4vci import holding
 from verifications.models import Verification
 from verifications.wording import as_day, is_validity, label_of
 from wallets.models import Key, Wallet
@@ -185,6 +186,8 @@ def name_rows(rows: Sequence[Any]) -> None:
         )
         connection = row.live_connection
         row.peer = peer_name(connection, hosted) if connection else ""
+        if row.is_offer and holding.is_of_others(row):
+            row.title, row.peer = holding.names_of_others(row)
 
 
 def peer_name(connection: Connection, hosted: dict[str, Key]) -> str:

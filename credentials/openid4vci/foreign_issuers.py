@@ -1,0 +1,199 @@
+"""Issuers of OpenID4VCI of other installations, called over the network.
+
+Everything that they say is believed only as far as it is checked here: metadata must
+name the issuer of the offer, and a credential be signed by who it says.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from core.errors import PeerError
+from core.net import http
+from core.work import network_reads
+from credentials.openid4vci.errors import ProtocolError
+from credentials.openid4vci.foreign_calls import JSON, Calls, json_of, well_known
+from tenants.models import Tenant
+from wallets.jose import certificates, sd_jwt, signing
+from wallets.jose.signing import PublicKey
+from wallets.models import TrustAnchor
+
+MAX_ACCESS_TOKEN = 16 * 1024  # characters
+MAX_KEYS = 20
+MAX_CODE = 100
+MAX_DESCRIPTION = 300
+Answer = tuple[int, dict[str, Any]]
+
+
+def unlike_metadata(why: str) -> PeerError:
+    return PeerError("issuer_unlike_metadata", f"The issuer's metadata {why}.")
+
+
+class ForeignIssuer:
+    """An issuer elsewhere, as a wallet of this organization speaks with it.
+
+    The calls of one object share a time limit. Errors as of Calls, and 409
+    `issuer_unlike_metadata`.
+    """
+
+    def __init__(self, identifier: str, tenant: Tenant, server: str = "") -> None:
+        """server: the authorization server that the offer names, if it names one."""
+        self.identifier = identifier
+        self.tenant = tenant
+        self.server = server
+        self.calls = Calls("issuer")
+        self._metadata: dict[str, Any] | None = None
+
+    def metadata(self) -> dict[str, Any]:
+        """What the issuer says of itself, read once.
+
+        Not a cached_property: in Python 3.11 that locks all issuers while one is read.
+        """
+        if self._metadata is None:
+            name = "openid-credential-issuer"
+            found = self._read_metadata(name, self.identifier, "credential_issuer")
+            self._metadata = found
+        return self._metadata
+
+    def _read_metadata(self, name: str, identifier: str, member: str) -> dict[str, Any]:
+        response = self.calls.get(well_known(name, identifier))
+        found = json_of(response)
+        if response.status != 200 or not found:
+            raise unlike_metadata(f"({name}) cannot be read")
+        if found.get(member) != identifier:
+            raise unlike_metadata(f"({name}) is that of another one")
+        return found
+
+    def redeem(self, form: Mapping[str, str]) -> dict[str, Any]:
+        response = self.calls.post_form(self._token_endpoint(), dict(form))
+        body = json_of(response)
+        token = body.get("access_token")
+        if response.status != 200:
+            raise _refusal(response, body)
+        if not isinstance(token, str) or not 1 <= len(token) <= MAX_ACCESS_TOKEN:
+            raise unlike_metadata("leads to a token endpoint that gives no token")
+        if str(body.get("token_type")).lower() != "bearer":
+            raise unlike_metadata("leads to a token endpoint of another kind of token")
+        return body
+
+    def _token_endpoint(self) -> Any:
+        servers = self.metadata().get("authorization_servers") or [self.identifier]
+        if not isinstance(servers, list) or not isinstance(servers[0], str):
+            raise unlike_metadata("names its authorization servers wrongly")
+        if self.server and self.server not in servers:
+            raise unlike_metadata("does not name the authorization server of the offer")
+        server = self.server or servers[0]
+        name = "oauth-authorization-server"
+        return self._read_metadata(name, server, "issuer").get("token_endpoint")
+
+    def make_nonce(self) -> str:
+        """A nonce; "" of an issuer that wants none."""
+        if (address := self.metadata().get("nonce_endpoint")) is None:
+            return ""
+        response = self.calls.post(address, b"", JSON)
+        nonce = json_of(response).get("c_nonce")
+        if response.status != 200 or not isinstance(nonce, str):
+            raise unlike_metadata("leads to a nonce endpoint that gives no nonce")
+        return nonce
+
+    def ask(self, access_token: str, body: dict[str, Any]) -> Answer:
+        return self._ask("credential_endpoint", access_token, body)
+
+    def ask_later(self, access_token: str, body: dict[str, Any]) -> Answer:
+        return self._ask("deferred_credential_endpoint", access_token, body)
+
+    def _ask(self, endpoint: str, access_token: str, body: dict[str, Any]) -> Answer:
+        response = self.calls.post(
+            self.metadata().get(endpoint),
+            json.dumps(body).encode(),
+            JSON,
+            Authorization=f"Bearer {access_token}",
+        )
+        found = json_of(response)
+        if response.status not in (200, 202):
+            raise _refusal(response, found)
+        return response.status, found
+
+    def notify(self, access_token: str, notification_id: str, event: str) -> None:
+        """Tell the issuer what became of its credential, if it wants to know."""
+        if address := self.metadata().get("notification_endpoint"):
+            said = {"notification_id": notification_id, "event": event}
+            bearer = f"Bearer {access_token}"
+            body = json.dumps(said).encode()
+            self.calls.post(address, body, JSON, Authorization=bearer)
+
+    def verify(self, held: sd_jwt.Credential) -> None:
+        """Check who has signed a credential.
+
+        That is by a certificate below a trust anchor of the organization, or by a key
+        that the `iss` of the credential publishes. 409 `issuer_not_trusted`.
+        """
+        issuer = held.claims.get("iss")
+        x5c = held.token.header.get("x5c")
+        chain = certificates.read_chain(x5c) if x5c is not None else []
+        if chain and self._is_anchored(chain):
+            if not certificates.is_named(chain[0], issuer):
+                raise _not_trusted("its certificate does not name its iss")
+            held.verify(certificates.key_of(chain[0]))
+            return
+        for key in self._published_keys(issuer, held.token.header.get("kid")):
+            try:
+                held.verify(key)
+            except PeerError:
+                continue
+            return
+        raise _not_trusted("it is not signed by a key that its iss publishes")
+
+    def _is_anchored(self, chain: list[certificates.Certificate]) -> bool:
+        rows = TrustAnchor.objects.filter(tenant=self.tenant)
+        anchors = certificates_of(rows.values_list("certificate", flat=True))
+        now = datetime.fromtimestamp(network_reads.now(), UTC)
+        try:
+            certificates.verify_chain(chain, anchors, now)
+        except PeerError:
+            return False
+        return True
+
+    def _published_keys(self, issuer: Any, key_id: Any) -> Iterator[PublicKey]:
+        """The keys of an `iss` (SD-JWT VC, jwt-vc-issuer); those with the `kid`."""
+        if not isinstance(issuer, str):
+            raise _not_trusted("no trust anchor of the organization is above it")
+        try:
+            found = self._read_metadata("jwt-vc-issuer", issuer, "issuer")
+        except PeerError as error:
+            if error.code != "issuer_unlike_metadata":
+                raise
+            why = "no trust anchor is above it, and its iss publishes no key"
+            raise _not_trusted(why) from None
+        jwks = found.get("jwks")
+        if jwks is None and "jwks_uri" in found:
+            jwks = json_of(self.calls.get(found["jwks_uri"]))
+        keys = jwks.get("keys") if isinstance(jwks, dict) else None
+        for jwk in keys[:MAX_KEYS] if isinstance(keys, list) else ():
+            is_named = isinstance(jwk, dict) and jwk.get("kid") == key_id
+            if key_id is None or is_named:
+                try:
+                    yield signing.read_public_key(jwk)
+                except PeerError:
+                    continue
+
+
+def certificates_of(texts: Any) -> list[certificates.Certificate]:
+    return [certificates.read_chain([one])[0] for one in texts]
+
+
+def _not_trusted(why: str) -> PeerError:
+    return PeerError(
+        "issuer_not_trusted",
+        f"The credential is not accepted: {why}. Name its authority as a trust anchor.",
+    )
+
+
+def _refusal(response: http.Response, body: dict[str, Any]) -> ProtocolError:
+    """What an issuer says with a status of 4xx."""
+    code = body.get("error")
+    code = code[:MAX_CODE] if isinstance(code, str) else f"status_{response.status}"
+    said = body.get("error_description")
+    description = said[:MAX_DESCRIPTION] if isinstance(said, str) else ""
+    return ProtocolError(code, description, response.status)

@@ -1,0 +1,333 @@
+"""A hosted wallet takes what an issuer of another installation offers."""
+
+import socket
+import time
+from datetime import timedelta
+from threading import Event, Thread
+
+import pytest
+from django.utils import timezone
+
+from core.net import addresses
+from credentials import tasks
+from credentials.models import Credential
+from credentials.openid4vci import foreign_calls, holding
+from tenants import vault
+from tests.support.errors import assert_error, error_of
+from tests.support.openid_hosts import VCT, issuing
+from tests.support.races import at_once
+from wallets.jose import sd_jwt, signing
+
+pytestmark = pytest.mark.django_db(transaction=True)
+VALUES = {"name": "Alice", "year": "7", "over_18": "true"}
+
+
+@pytest.fixture(autouse=True)
+def loopback(settings):
+    settings.OUTGOING_ALLOW_LOOPBACK = True
+
+
+@pytest.fixture
+def state():
+    with issuing() as host:
+        yield host
+
+
+@pytest.fixture
+def alice(faber):
+    return faber.hosts()
+
+
+@pytest.fixture
+def trusted(faber, state):
+    """The state, whose authority Faber trusts."""
+    body = {"name": "State", "certificate": state.issuer.authority.pem}
+    faber.post("/openid/trustAnchors", body)
+    return state
+
+
+def take(alice, link, **body):
+    return alice.put("/credentials/fromData", {"credentialData": link} | body)
+
+
+def refused(alice, link, status, code, **body):
+    assert_error(error_of(take, alice, link, **body), status, code)
+
+
+def held_row():
+    return Credential.objects.get(role="holder")
+
+
+def ask_now():
+    Credential.objects.update(ask_due_at=timezone.now())
+    tasks.ask_issuers()
+
+
+@pytest.mark.parametrize("kind", ["link", "short_link"])
+def test_a_hosted_wallet_takes_it(alice, trusted, kind):
+    taken = take(alice, getattr(trusted, kind))
+    assert (taken["state"], taken["format"]) == ("Issued", "dc+sd-jwt")
+    assert taken["definitionId"] == VCT
+    assert taken["values"] == VALUES
+    held = vault.unseal(held_row(), "credential")
+    secret = signing.decode_base64url(held["secret"])
+    assert sd_jwt.read(held["sd_jwt"]).claims["cnf"] == {
+        "jwk": signing.public_jwk_of(secret)
+    }
+    assert held_row().request_metadata is None and held_row().ask_due_at is None
+    assert trusted.notified == ["credential_accepted"]
+
+
+def test_the_same_link_again_calls_nobody(alice, trusted):
+    taken = take(alice, trusted.short_link)
+    trusted.calls.clear()
+    assert take(alice, trusted.short_link) == taken
+    assert not trusted.calls
+
+
+def test_of_two_calls_at_once_one_takes_it(alice, trusted):
+    first, second = at_once(*[lambda: take(alice, trusted.link)] * 2)
+    assert first["credentialId"] == second["credentialId"]
+    assert trusted.calls.count("/state/token") == 1
+
+
+@pytest.mark.parametrize("x5c", [True, False])
+def test_the_issuer_may_publish_its_key(alice, state, x5c):
+    state.x5c = x5c
+    assert take(alice, state.link)["state"] == "Issued"
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"issuer": "https://else.example"},
+        {"jwks": {"keys": [signing.public_jwk_of(signing.generate_secret())]}},
+        {"jwks": {"keys": "none"}},
+    ],
+)
+def test_who_is_not_trusted_is_refused(alice, state, changes):
+    state.key_changes = changes
+    refused(alice, state.link, 409, "issuer_not_trusted")
+    assert (held_row().state, held_row().problem) == ("Rejected", "declined")
+    assert state.notified == ["credential_failure"]
+
+
+def test_a_certificate_of_another_name_is_refused(alice, trusted):
+    trusted.claims = {"iss": "https://else.example"}
+    refused(alice, trusted.link, 409, "issuer_not_trusted")
+
+
+def test_the_holder_gives_the_transaction_code(alice, trusted):
+    trusted.tx_code = "4711"
+    refused(alice, trusted.link, 400, "transaction_code_missing")
+    refused(alice, trusted.link, 409, "transaction_code_wrong", transactionCode="1234")
+    assert held_row().state == "Rejected"
+    taken = take(alice, trusted.link, transactionCode="4711")
+    assert taken["state"] == "Issued"
+
+
+def test_what_is_issued_later_is_asked_for_again(alice, trusted):
+    trusted.later = 2
+    taken = take(alice, trusted.link)
+    assert taken["state"] == "Requested"
+    assert held_row().ask_due_at > timezone.now() + timedelta(seconds=3)
+    ask_now()
+    assert held_row().state == "Requested"
+    ask_now()
+    path = f"/credentials/{taken['credentialId']}"
+    assert alice.get(path)["values"] == VALUES
+
+
+@pytest.mark.parametrize(
+    "path", ["/state/token", "/state/credential", "/.well-known/jwt-vc-issuer/state"]
+)
+def test_an_issuer_that_is_away_is_asked_again(alice, state, path):
+    state.answers[path] = (503, b"")
+    taken = take(alice, state.link)
+    assert taken["state"] == "Requested"
+    del state.answers[path]
+    ask_now()
+    assert alice.get(f"/credentials/{taken['credentialId']}")["state"] == "Issued"
+    assert state.calls.count("/state/credential") <= 2
+    if path.startswith("/."):  # what has come is kept
+        assert state.calls.count("/state/credential") == 1
+
+
+def test_a_process_that_is_killed_before_its_request(alice, trusted, monkeypatch):
+    def die(*given):
+        raise SystemExit
+
+    with monkeypatch.context() as killed, pytest.raises(SystemExit):
+        killed.setattr(holding, "_request", die)
+        take(alice, trusted.link)
+    assert held_row().ask_due_at > timezone.now() + timedelta(seconds=60)
+    ask_now()
+    assert held_row().state == "Issued"
+    assert trusted.calls.count("/state/token") == 1
+
+
+def test_a_process_that_is_killed_with_the_token_loses_it(alice, trusted, monkeypatch):
+    """The code works once, and nobody has the token."""
+
+    def die(*given, **named):
+        raise SystemExit
+
+    with monkeypatch.context() as killed, pytest.raises(SystemExit):
+        killed.setattr(holding, "_store_taken", die)
+        take(alice, trusted.link)
+    ask_now()
+    assert (held_row().state, held_row().problem) == ("Rejected", "abandoned")
+
+
+def test_an_offer_that_is_taken_is_refused(alice, trusted):
+    trusted.code, link = "another", trusted.link
+    refused(alice, link, 409, "offer_taken")
+    assert held_row().state == "Rejected"
+
+
+@pytest.mark.parametrize(
+    ("claims", "code"),
+    [
+        ({"vct": "urn:eu:other"}, "credential_of_other_type"),
+        ({"exp": 1}, "credential_refused"),
+        ({"cnf": {}}, "credential_refused"),
+        ({"status": {"status_list": {"uri": 5, "idx": 1}}}, "credential_refused"),
+    ],
+)
+def test_another_credential_is_refused(alice, trusted, claims, code):
+    trusted.claims = claims
+    refused(alice, trusted.link, 409, code)
+    assert held_row().state == "Rejected" and held_row().credential is None
+    assert trusted.notified == ["credential_failure"]
+
+
+def test_a_credential_that_is_bound_to_others_is_refused(alice, trusted):
+    trusted.holder = signing.public_jwk_of(signing.generate_secret())
+    refused(alice, trusted.link, 409, "credential_not_bound")
+
+
+def test_another_signature_is_refused(alice, trusted):
+    trusted.issuer.secret = signing.generate_secret()
+    refused(alice, trusted.link, 409, "credential_refused")
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"credential_issuer": "https://else.example"},
+        {"credential_issuer": None},
+        {"authorization_servers": 5},
+        {"authorization_servers": [5]},
+    ],
+)
+def test_metadata_of_another_issuer_is_refused(alice, trusted, changes):
+    trusted.metadata_changes = changes
+    refused(alice, trusted.link, 409, "issuer_unlike_metadata")
+
+
+def test_metadata_of_another_authorization_server_is_refused(alice, trusted):
+    trusted.server_changes = {"issuer": "https://else.example"}
+    refused(alice, trusted.link, 409, "issuer_unlike_metadata")
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"vct": 5},
+        {"vct": "http://testserver/openid/x/types/y"},
+        {"format": "mso_mdoc"},
+        {"cryptographic_binding_methods_supported": ["did:key"]},
+        {"proof_types_supported": {"attestation": {}}},
+    ],
+)
+def test_what_cannot_be_held_is_refused(alice, trusted, settings, changes):
+    settings.PUBLIC_URL = "http://testserver"
+    known = trusted.configuration() | changes
+    trusted.metadata_changes = {"credential_configurations_supported": {"pid": known}}
+    refused(alice, trusted.link, 400, "bad_credentialData")
+    assert not Credential.objects.exists()
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/state/offer", "/.well-known/openid-credential-issuer/state", "/state/token"],
+)
+def test_a_redirect_is_not_followed(alice, trusted, path):
+    trusted.answers[path] = (302, b"")
+    trusted.headers = {"Location": f"{trusted.url}/else"}
+    refused(alice, trusted.short_link, 409, "redirect_refused")
+    assert trusted.calls[-1] == path
+
+
+def test_an_answer_has_a_largest_size(alice, trusted):
+    trusted.answers["/state/credential"] = (200, b"x" * foreign_calls.MAX_ANSWER)
+    refused(alice, trusted.link, 409, "answer_too_long")
+
+
+def test_a_slow_issuer_ends_in_its_time(alice, trusted, monkeypatch):
+    monkeypatch.setattr(foreign_calls, "STEP_SECONDS", 0.2)
+    trusted.meet = lambda path: time.sleep(0.5)
+    started = time.monotonic()
+    refused(alice, trusted.short_link, 503, "issuer_unavailable")
+    assert time.monotonic() - started < 5
+
+
+def test_a_private_address_is_not_called(alice, trusted, settings):
+    settings.OUTGOING_ALLOW_LOOPBACK = False
+    refused(alice, trusted.link, 400, "bad_credentialData")  # not of https
+    for kind in ("link", "short_link"):
+        trusted.url = trusted.url.replace("http:", "https:")
+        refused(alice, getattr(trusted, kind), 400, "address_refused")
+    assert not trusted.calls
+
+
+def test_a_name_that_leads_elsewhere_later_is_not_called(alice, trusted, monkeypatch):
+    """The second lookup answers with an address of our own network."""
+    found = [["127.0.0.1"], ["10.0.0.1"]]
+
+    def look_up(host, port, flags=0):
+        if flags:
+            raise socket.gaierror
+        [address] = found.pop(0)
+        return [(socket.AF_INET, (address, port))]
+
+    monkeypatch.setattr(addresses, "look_up", look_up)
+    trusted.url = trusted.url.replace("127.0.0.1", "state.example")
+    refused(alice, trusted.link, 400, "address_refused")
+    assert trusted.calls == ["/.well-known/openid-credential-issuer/state"]
+
+
+def test_an_endpoint_at_a_private_address_is_not_called(alice, trusted):
+    trusted.metadata_changes = {"credential_endpoint": "https://10.0.0.1/credential"}
+    refused(alice, trusted.link, 400, "address_refused")
+    assert held_row().state == "Rejected"
+
+
+def test_somebody_s_slow_issuer_slows_no_neighbour(faber, acme, alice, trusted):
+    """The worker waits for few issuers of an organization at a time."""
+    with issuing() as slow:
+        slow.later = 99
+        for number in range(holding.THREADS + 1):
+            slow.code = f"code-{number}"
+            take(alice, slow.link)
+        bob = acme.hosts("Bob")
+        trusted.later = 1
+        taken = take(bob, trusted.link)
+        body = {"name": "State", "certificate": trusted.issuer.authority.pem}
+        acme.post("/openid/trustAnchors", body)
+        is_over = Event()
+        slow.meet = lambda path: is_over.wait(20)
+        Credential.objects.update(ask_due_at=timezone.now())
+        later = timezone.now() + timedelta(seconds=1)
+        Credential.objects.filter(pk=taken["credentialId"]).update(ask_due_at=later)
+        loop = holding.AskingLoop("asking", holding.THREADS)
+        worker = Thread(target=loop.run)
+        worker.start()
+        started = time.monotonic()
+        path = f"/credentials/{taken['credentialId']}"
+        while bob.get(path)["state"] == "Requested":
+            assert time.monotonic() - started < 10, "it waits for the slow issuer"
+            time.sleep(0.05)
+        loop.stop()
+        is_over.set()
+        worker.join(20)
