@@ -11,14 +11,17 @@ import pytest
 from tests.support.paths import ROOT
 
 # It fails for targets of $FAILS, unless it tries again what failed if $AGAIN says so.
-# The two that run side by side wait for each other.
+# The peers wait for the stages that run beside them, and these for the peers.
 MAKE = """\
 #!/bin/sh
 shift
 echo "make $*"
 echo "begin $*" >> order
 see() { for _ in $(seq 300); do grep -q "begin $1" order && return; sleep 0.1; done; exit 3; }
-case "$FAILS$1" in test-production) see test-clients ;; test-clients) see test-production ;; esac
+case "$FAILS$1" in
+    test-interop) see test-production; see test-clients ;;
+    test-production | test-clients) see test-interop ;;
+esac
 echo "end $*" >> order
 case "$*" in *--last-failed*) [ "$AGAIN" != passes ] || exit 0 ;; esac
 case " $FAILS " in *" $1 "*) exit 2 ;; esac
@@ -81,8 +84,8 @@ def test_the_fast_tests_run_alone(passed: tuple[Path, str]) -> None:
 
 def test_what_runs_side_by_side_is_printed_apart(passed: tuple[Path, str]) -> None:
     output = passed[1]
-    assert "-again" not in output  # as each of the two saw the other
-    for name in ("test-production", "test-clients"):
+    assert "-again" not in output  # as each saw the others
+    for name in ("test-interop", "test-production", "test-clients"):
         assert re.search(rf"^== {name}\nmake {name}.*\n== {name}: ", output, re.M)
 
 
