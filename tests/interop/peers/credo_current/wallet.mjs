@@ -105,20 +105,27 @@ class Session {
   }
 }
 
+/* Handles one call after the other. If a wallet asks a mediator again before it has its
+   answer, Credo sends that in the response to the newer call, and then loses the messages
+   that it took from the queue for the newer one. */
 class HttpInboundTransport {
   async start(context) {
     const receiver = context.dependencyManager.resolve(DidCommMessageReceiver);
     const sessions = context.dependencyManager.resolve(DidCommTransportService);
-    this.server = http.createServer(async (request, response) => {
+    let previous = Promise.resolve();
+    const handle = async (request, response) => {
       const session = new Session(response);
-      response.once("close", () => sessions.removeSession(session));
       try {
         await receiver.receiveMessage(JSON.parse(await textOf(request)), { session });
       } catch (error) {
         console.error(error);
         response.statusCode = 500;
       }
+      sessions.removeSession(session);
       response.end();
+    };
+    this.server = http.createServer((request, response) => {
+      previous = previous.then(() => handle(request, response));
     });
     this.server.listen(agentPort, "127.0.0.1");
   }
