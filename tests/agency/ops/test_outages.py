@@ -89,7 +89,7 @@ class Product(NamedTuple):
         }
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def receiver():
     """Its URL, and the bodies that it was sent."""
     calls: list[bytes] = []
@@ -102,8 +102,8 @@ def receiver():
         yield f"{server.url}/", calls
 
 
-@pytest.fixture
-def product(receiver, tmp_path):
+@pytest.fixture(scope="module")
+def started(receiver):
     """Web, stream, worker, deliver and beat, beside servers of their own."""
     url, calls = receiver
     with temporary_home() as home:
@@ -128,11 +128,18 @@ def product(receiver, tmp_path):
             for name in ("stream", "worker", "deliver", "beat"):
                 running.start(name)
             running.start_web()
-            product = Product(home, running, json.loads(made.stdout), calls)
-            eventually(lambda: is_up(f"{product.stream}/health"), 60)
-            for name, ask in product.routes().items():
-                assert timed_answer(ask).status == WELL[name], name
-            yield product
+            yield Product(home, running, json.loads(made.stdout), calls)
+
+
+@pytest.fixture
+def product(started):
+    """All is well with it: again, after the outage of the test before."""
+    eventually(lambda: is_up(f"{started.stream}/health"), 60)
+    eventually(lambda: is_up(f"{started.running.url}/health/ready"), 60)
+    for name, ask in started.routes().items():
+        assert timed_answer(ask).status == WELL[name], name
+    started.calls.clear()
+    return started
 
 
 def free_port() -> int:
@@ -234,14 +241,19 @@ def check_that_processes_go_on(product: Product) -> None:
     No process was restarted.
     """
     stream = product.routes()["stream"]()
-    meet(product)
-    assert any(b"new_connection" in line for line in stream.iter_lines())
-    eventually(lambda: any(b"new_connection" in body for body in product.calls), 20)
+    connection = meet(product).encode()
+
+    def is_told(text: bytes) -> bool:
+        return b"new_connection" in text and connection in text
+
+    assert any(map(is_told, stream.iter_lines()))
+    eventually(lambda: any(map(is_told, product.calls)), 20)
     for name in ("stream", "worker", "deliver", "beat", "web"):
         assert product.running.is_alive(name), f"{name} has ended"
 
 
-def meet(product: Product) -> None:
+def meet(product: Product) -> str:
+    """Make a connection. Return its id."""
     url, headers = product.running.url, product.world["headers"]
     invited = requests.post(
         f"{url}/connections", json={}, headers=headers, timeout=30
@@ -250,6 +262,7 @@ def meet(product: Product) -> None:
     form = {"invitation": (None, invited["invitation"])}
     accepted = requests.post(url + path, files=form, headers=headers, timeout=30)
     assert accepted.status_code == 200, accepted.text
+    return invited["connectionId"]
 
 
 @pytest.fixture
@@ -300,8 +313,8 @@ def assert_judged_in_time(product: Product, broken: str, page: str = "ready") ->
 
 @pytest.mark.parametrize("number", [signal.SIGSTOP, signal.SIGKILL])
 def test_a_broker_that_is_away_or_hangs_is_told_in_time(product, number):
-    pid = int((product.home / "valkey" / "pid").read_text())
-    psutil.Process(pid).send_signal(number)
+    broker = psutil.Process(int((product.home / "valkey" / "pid").read_text()))
+    broker.send_signal(number)
     try:
         assert_judged_in_time(product, "broker", page="status")
         ready = requests.get(f"{product.running.url}/health/ready", timeout=30)
@@ -310,12 +323,17 @@ def test_a_broker_that_is_away_or_hangs_is_told_in_time(product, number):
         assert metrics.status == 200 and metrics.seconds < 2
         assert b"\nagency_broker_up 0.0" in metrics.body
     finally:
-        psutil.Process(pid).send_signal(signal.SIGCONT) if psutil.pid_exists(
-            pid
-        ) else None
+        if number == signal.SIGSTOP:
+            broker.send_signal(signal.SIGCONT)
+        else:
+            broker.wait(10)
+            valkey.start(product.home / "valkey", durable=False)
 
 
 def test_a_database_that_refuses_is_told_in_time(product):
     postgres.stop(product.home / "postgres", "immediate")
-    assert_judged_in_time(product, "database")
-    assert_scraped_without_database(product)
+    try:
+        assert_judged_in_time(product, "database")
+        assert_scraped_without_database(product)
+    finally:
+        postgres.start(product.home / "postgres", postgres.FAST)
