@@ -196,9 +196,10 @@ OUTGOING_ALLOWED_NETWORKS = env.list(
 OUTGOING_CA_FILE = env.str("OUTGOING_CA_FILE", default="")
 # Whether webhooks must have `https://` addresses.
 WEBHOOK_REQUIRE_HTTPS = env.bool("WEBHOOK_REQUIRE_HTTPS", default=True)
-# Webhook calls that one `deliver` makes at a time; a quarter of them to one address,
-# half for one organization.
-WEBHOOK_THREADS = env.int("WEBHOOK_THREADS", default=16)
+# Webhook calls that one `deliver` makes at a time, half of them for one organization.
+WEBHOOK_THREADS = env.int("WEBHOOK_THREADS", default=64)
+# Most calls at a time of [one address](webhooks.md#calls-at-a-time), by all `deliver`.
+WEBHOOK_ADDRESS_CALLS = env.int("WEBHOOK_ADDRESS_CALLS", default=64)
 # Messages to other agents that it posts at a time; a quarter of them to one endpoint,
 # half for one organization, a quarter to endpoints that are slow or have never
 # answered.

@@ -1,14 +1,19 @@
 """Select the next deliveries to call, with fair shares for webhooks and tenants.
 
-A share limits the calls that all workers make at the same time. A worker may lease
-more deliveries than that, so that its threads need not wait for the database: then
-its loop keeps to the share, and no other worker gets deliveries of the same webhook
-or organization meanwhile. Where several workers have some, they lease no more than one
-share together.
+A share limits the calls that all workers make at the same time. A webhook begins with
+a few, gets more while it answers well, and fewer when it does not
+(health.extra_calls_after()). An address gets at most WEBHOOK_ADDRESS_CALLS, which all
+webhooks with that address divide.
+
+A worker may lease more deliveries than that, so that its threads need not wait for the
+database: then its loop keeps to the share, and no other worker gets deliveries of the
+same webhook or organization meanwhile. Where several workers have some, or several
+webhooks with the same address, they lease no more than one share together.
 """
 
 from collections import Counter
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
+from typing import NamedTuple
 from uuid import UUID
 
 from django.conf import settings
@@ -17,19 +22,19 @@ from django.db.models import Case, Count, When
 
 from core.database import clock
 from webhooks.delivery import due
-from webhooks.delivery.endpoints import SLOW_LIMIT, Webhook
+from webhooks.delivery.endpoints import SLOW_LIMIT, Webhook, max_share
 from webhooks.delivery.models import Delivery
 
 CLAIM_LOCK = 0x61676364  # the advisory lock of the one claim that runs at a time
 
 
-def per_webhook_limit() -> int:
-    """Maximum concurrent calls to one webhook, and to all slow webhooks together."""
+def slow_limit() -> int:
+    """Maximum concurrent calls of one worker to all slow webhooks together."""
     return max(1, settings.WEBHOOK_THREADS // 4)
 
 
 def per_tenant_limit() -> int:
-    """Maximum concurrent calls to all webhooks of one organization."""
+    """Maximum concurrent calls of one worker to all webhooks of one organization."""
     return max(1, settings.WEBHOOK_THREADS // 2)
 
 
@@ -46,23 +51,46 @@ class Load:
         self.depth = depth
         self.ours: Counter[UUID] = Counter()
         self.others: Counter[UUID] = Counter()
-        self.slow: set[UUID] = set()
-        self.webhooks: dict[UUID, UUID] = {}  # their organizations
+        self.of_address: Counter[str] = Counter()
+        self.webhooks: dict[UUID, Webhook] = {}
+        self.sharing: Counter[str] = Counter()  # webhooks by address
+        self.extra: Counter[UUID] = Counter()  # calls at a time, by organization
+        columns = ("tenant", "url", "strikes", "extra_calls")
         rows = in_flight().values_list(
-            "webhook", "webhook__tenant", "webhook__strikes", "lease_owner"
+            "webhook", "lease_owner", *(f"webhook__{name}" for name in columns)
         )
-        for webhook, tenant, strikes, owner, calls in rows.annotate(calls=Count("pk")):
+        for pk, owner, *values, calls in rows.annotate(calls=Count("pk")):
+            names = ("tenant_id", *columns[1:])
+            webhook = Webhook(pk=pk, **dict(zip(names, values, strict=True)))
+            self.add_webhooks([webhook])
             count = self.ours if owner in owners else self.others
-            count[webhook] += calls
-            count[tenant] += calls
-            self.webhooks[webhook] = tenant
-            if strikes >= SLOW_LIMIT:
-                self.slow.add(webhook)
+            count.update({pk: calls, webhook.tenant_id: calls})
+            self.of_address[webhook.url] += calls
 
-    def room_of_webhook(self, webhook: UUID, is_slow: bool) -> int:
-        if is_slow:
-            return 1 - self.ours[webhook] - self.others[webhook]
-        return self.room_within(webhook, per_webhook_limit())
+    def add_webhooks(self, webhooks: Iterable[Webhook]) -> None:
+        """Count webhooks that share in what their addresses may get."""
+        for webhook in webhooks:
+            if webhook.pk not in self.webhooks:
+                self.sharing[webhook.url] += 1
+                self.extra[webhook.tenant_id] += webhook.extra_calls
+            self.webhooks[webhook.pk] = webhook
+
+    def share_of(self, webhook: Webhook) -> int:
+        """How many calls at a time it may get, beside others with its address."""
+        even_part = max(1, max_share() // self.sharing[webhook.url])
+        return min(webhook.own_share, even_part)
+
+    def room_of_webhook(self, webhook: Webhook) -> int:
+        """How many more deliveries may be leased for a webhook."""
+        share = self.share_of(webhook)
+        leased = self.ours[webhook.pk] + self.others[webhook.pk]
+        if webhook.is_slow or self.sharing[webhook.url] > 1:
+            return min(share - leased, max_share() - self.of_address[webhook.url])
+        return self.room_within(webhook.pk, share)
+
+    def room_of_tenant(self, tenant: UUID) -> int:
+        """How many more an organization may have: more where its addresses do well."""
+        return self.room_within(tenant, per_tenant_limit() + self.extra[tenant])
 
     def room_within(self, key: UUID, share: int) -> int:
         """How many more calls a webhook or an organization may have.
@@ -74,10 +102,22 @@ class Load:
             return share - self.ours[key] - self.others[key]
         return share * self.depth(key) - self.ours[key]
 
+    def take(self, webhook: Webhook) -> None:
+        """Count a delivery that is leased now."""
+        self.ours.update((webhook.pk, webhook.tenant_id))
+        self.of_address[webhook.url] += 1
+
+
+class Wanted(NamedTuple):
+    """How many due deliveries of a webhook are worth reading."""
+
+    webhook: Webhook
+    number: int
+
 
 def claim_due(
     limit: int,
-    slow_limit: int,
+    max_slow: int,
     after: UUID | None = None,
     owners: Collection[UUID | None] = (),
     depth: Callable[[UUID], int] = lambda key: 1,
@@ -86,7 +126,7 @@ def claim_due(
 
     A webhook gets the events of one object in order: a failed delivery blocks the
     later ones of its object (`due.find_heads`).
-    slow_limit: the maximum for slow webhooks. after: the webhook that was served last;
+    max_slow: the maximum for slow webhooks. after: the webhook that was served last;
     the claim starts after it (round-robin by id). owners, depth: see `Load`.
     """
     with transaction.atomic():
@@ -95,37 +135,41 @@ def claim_due(
         with connection.cursor() as cursor:
             cursor.execute("SELECT pg_advisory_xact_lock(%s)", [CLAIM_LOCK])
         load = Load(owners, depth)
-        webhooks = lock_webhooks(load, limit, slow_limit, after)
-        if not webhooks:
+        webhooks = lock_webhooks(load, limit, max_slow, after)
+        load.add_webhooks(webhooks)
+        wanted = list_wanted(load, webhooks, limit)
+        if not wanted:
             return []
-        # How many due deliveries of each webhook are worth reading.
-        even_part = max(per_webhook_limit(), -(-limit // len(webhooks)))
-        wanted = [
-            (one, min(even_part, load.room_of_webhook(one.pk, one.is_slow)))
-            for one in webhooks
-        ]
         heads = due.find_heads(wanted)
-        rows = choose_within_limits(load, heads, limit, slow_limit)
+        rows = choose_within_limits(load, heads, limit, max_slow)
         return due.lease_all(rows) if rows else []
 
 
+def list_wanted(load: Load, webhooks: list[Webhook], limit: int) -> list[Wanted]:
+    """Return how many deliveries to read of which webhooks: those with room."""
+    rooms = [(webhook, load.room_of_webhook(webhook)) for webhook in webhooks]
+    rooms = [(webhook, room) for webhook, room in rooms if room > 0]
+    even_part = -(-limit // len(rooms)) if rooms else 0
+    wanted = []
+    for webhook, room in rooms:
+        webhook.share = load.share_of(webhook)
+        part = max(webhook.share, even_part)
+        wanted.append(Wanted(webhook, min(part, room)))
+    return wanted
+
+
 def lock_webhooks(
-    load: Load, limit: int, slow_limit: int, after: UUID | None
+    load: Load, limit: int, max_slow: int, after: UUID | None
 ) -> list[Webhook]:
     """Lock and return webhooks that have due deliveries and are below their limits."""
     have_due = due.webhooks_due_by(clock.now() + clock.MARGIN)
     rows = Webhook.objects.filter(pk__in=have_due, is_enabled=True)
-    full_webhooks = [
-        webhook
-        for webhook in load.webhooks
-        if load.room_of_webhook(webhook, webhook in load.slow) <= 0
-    ]
-    tenants = set(load.webhooks.values())
-    full_tenants = [
-        one for one in tenants if load.room_within(one, per_tenant_limit()) <= 0
-    ]
+    known = load.webhooks.values()
+    full_webhooks = [one.pk for one in known if load.room_of_webhook(one) <= 0]
+    tenants = {one.tenant_id for one in known}
+    full_tenants = [one for one in tenants if load.room_of_tenant(one) <= 0]
     rows = rows.exclude(pk__in=full_webhooks).exclude(tenant__in=full_tenants)
-    if slow_limit <= 0:
+    if max_slow <= 0:
         rows = rows.exclude(strikes__gte=SLOW_LIMIT)
     round_robin = Case(When(pk__gt=after or UUID(int=0), then=0), default=1)
     rows = rows.order_by(round_robin, "pk")
@@ -140,7 +184,7 @@ def in_flight() -> "models.QuerySet[Delivery]":
 
 
 def choose_within_limits(
-    load: Load, heads: list[Delivery], limit: int, slow_limit: int
+    load: Load, heads: list[Delivery], limit: int, max_slow: int
 ) -> list[Delivery]:
     """Return the first deliveries for which there is room."""
     chosen: list[Delivery] = []
@@ -148,12 +192,16 @@ def choose_within_limits(
         webhook = delivery.webhook
         if len(chosen) == limit:
             break
-        if load.room_within(webhook.tenant_id, per_tenant_limit()) <= 0:
+        if load.room_of_tenant(webhook.tenant_id) <= 0:
+            continue
+        if load.room_of_webhook(webhook) <= 0:
             continue
         if webhook.is_slow:
-            if slow_limit <= 0:
+            if max_slow <= 0:
                 continue
-            slow_limit -= 1
-        load.ours.update((webhook.pk, webhook.tenant_id))
+            max_slow -= 1
+        load.take(webhook)
+        is_own_share = webhook.share == webhook.own_share
+        webhook.is_full = is_own_share and load.room_of_webhook(webhook) == 0
         chosen.append(delivery)
     return chosen

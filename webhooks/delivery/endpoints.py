@@ -25,7 +25,18 @@ DEFAULT_RECOVERY_PERIOD = timedelta(days=5)
 # An event may be committed this long after its time.
 TRANSACTION_MARGIN = timedelta(minutes=1)
 INDEXED_URL = 200  # characters of the address
+FIRST_SHARE = 4  # calls at a time to an address of which nothing is known
 SLOW_LIMIT = 5  # consecutive slow calls, or timeouts, until calls are limited
+
+
+def first_share() -> int:
+    """How many calls at a time an address gets of which nothing is known."""
+    return max(1, min(FIRST_SHARE, settings.WEBHOOK_THREADS // 4, max_share()))
+
+
+def max_share() -> int:
+    """How many calls at a time an address gets at most, by all workers."""
+    return max(1, settings.WEBHOOK_ADDRESS_CALLS)
 
 
 def url_prefix() -> Collate:
@@ -63,6 +74,11 @@ class Webhook(Record):
     MAX_OF_TYPE = {Type.NOTIFICATION: 5}
     MAX_OF_OTHER_TYPES = 100
 
+    # What a claim found, not stored: how many calls it may get at a time, and whether
+    # its due deliveries use this up.
+    share = 1
+    is_full = False
+
     api_id = "pk"
     tenant = models.ForeignKey(
         Tenant, on_delete=models.CASCADE, related_name="webhooks"
@@ -85,6 +101,8 @@ class Webhook(Record):
     has_answered = models.BooleanField(default=False)
     # Consecutive slow calls. From SLOW_LIMIT on, it gets only one concurrent call.
     strikes = models.PositiveSmallIntegerField(default=0)
+    # How many calls at a time it has earned by answering well, beside the first ones.
+    extra_calls = models.PositiveSmallIntegerField(default=0, db_default=0)
     # Consecutive calls that timed out, counted until its first 2xx.
     timeouts = models.PositiveSmallIntegerField(default=0, db_default=0)
     # The first of the current run of failures; None while calls succeed.
@@ -308,6 +326,13 @@ class Webhook(Record):
         return self.strikes >= SLOW_LIMIT
 
     @property
+    def own_share(self) -> int:
+        """How many calls at a time it may get, if no other webhook has its address."""
+        if self.is_slow:
+            return 1
+        return min(first_share() + self.extra_calls, max_share())
+
+    @property
     def is_unresponsive(self) -> bool:
         """Whether it never answered and its last calls timed out.
 
@@ -344,7 +369,12 @@ class Webhook(Record):
             setattr(self, name, value)
 
 
-CLEAN_RECORD: dict[str, Any] = {"strikes": 0, "timeouts": 0, "failing_since": None}
+CLEAN_RECORD: dict[str, Any] = {
+    "strikes": 0,
+    "extra_calls": 0,
+    "timeouts": 0,
+    "failing_since": None,
+}
 
 
 def disabled_error() -> Conflict:

@@ -3,7 +3,7 @@
 Other code disables one by disable_by_hand(): both keep since when events are lost.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
@@ -16,6 +16,8 @@ from webhooks.delivery.endpoints import (
     DEFAULT_RECOVERY_PERIOD,
     SLOW_LIMIT,
     Webhook,
+    first_share,
+    max_share,
 )
 from webhooks.delivery.models import Delivery
 from webhooks.delivery.outcomes import Outcome, Result
@@ -27,9 +29,12 @@ DISABLE_AFTER = timedelta(days=5)  # of failures only
 MAX_COUNT = 1000  # strikes and timeouts are not counted beyond this
 
 
-def update_health(calls: Sequence[tuple[Delivery, Outcome]]) -> dict[UUID, Webhook]:
+def update_health(
+    calls: Sequence[tuple[Delivery, Outcome]], growing: Collection[UUID] = ()
+) -> dict[UUID, Webhook]:
     """Update the counters of webhooks for calls. Disable those gone or failing.
 
+    growing: webhooks that may get one more call at a time if these calls succeeded.
     Return the webhooks by id, with the new counters; deleted ones are missing. Must run
     in the caller's transaction. A webhook is locked and written only if something
     changes, which is rare.
@@ -45,6 +50,8 @@ def update_health(calls: Sequence[tuple[Delivery, Outcome]]) -> dict[UUID, Webho
         pk
         for pk, found in outcomes.items()
         if has_failed_for_days(webhooks[pk])
+        or extra_calls_after(webhooks[pk], found, pk in growing)
+        != webhooks[pk].extra_calls
         or any(
             outcome.result is Result.GONE or health_changes(webhooks[pk], outcome)
             for outcome in found
@@ -53,14 +60,19 @@ def update_health(calls: Sequence[tuple[Delivery, Outcome]]) -> dict[UUID, Webho
     locked = Webhook.objects.select_for_update(no_key=True).filter(pk__in=changing)
     for webhook in locked.order_by("pk") if changing else ():
         if webhook.url == webhooks[webhook.pk].url:
-            count_outcomes(webhook, outcomes[webhook.pk])
+            count_outcomes(webhook, outcomes[webhook.pk], webhook.pk in growing)
         webhooks[webhook.pk] = webhook
     return webhooks
 
 
-def count_outcomes(webhook: Webhook, outcomes: Sequence[Outcome]) -> None:
+def count_outcomes(
+    webhook: Webhook, outcomes: Sequence[Outcome], may_grow: bool
+) -> None:
     """Update the counters of a locked webhook. Disable it if it is gone or failing."""
     changes: dict[str, Any] = {}
+    extra_calls = extra_calls_after(webhook, outcomes, may_grow)
+    if extra_calls != webhook.extra_calls:
+        webhook.extra_calls = changes["extra_calls"] = extra_calls
     reason = None
     for outcome in outcomes:
         for name, value in health_changes(webhook, outcome).items():
@@ -74,6 +86,24 @@ def count_outcomes(webhook: Webhook, outcomes: Sequence[Outcome]) -> None:
         webhook.update_columns(**changes)
     if reason:
         disable_webhook(webhook, reason)
+
+
+def extra_calls_after(
+    webhook: Webhook, outcomes: Sequence[Outcome], may_grow: bool
+) -> int:
+    """How many calls at a time it gets beside the first ones, after these outcomes.
+
+    One more where all succeeded and more deliveries wait; half as many after a call
+    that was slow or had no 2xx response.
+    """
+    are_well = all(
+        outcome.result is Result.DELIVERED and not outcome.was_slow
+        for outcome in outcomes
+    )
+    if not are_well:
+        return webhook.extra_calls // 2
+    most = max_share() - first_share()
+    return min(webhook.extra_calls + may_grow, max(most, webhook.extra_calls))
 
 
 def health_changes(webhook: Webhook, outcome: Outcome) -> dict[str, Any]:

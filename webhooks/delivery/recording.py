@@ -1,7 +1,7 @@
 """Record the outcomes of calls, many in one transaction."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 from uuid import UUID
 
@@ -59,13 +59,14 @@ UPDATED_COLUMNS = (
 )  # fmt: skip
 
 
-def record_all(finished: Sequence[Finished]) -> None:
+def record_all(finished: Sequence[Finished], growing: Collection[UUID] = ()) -> None:
     """Record outcomes together, or one by one if that fails. Never raises.
 
+    growing: webhooks that get more calls at a time if these succeeded.
     A delivery whose outcome cannot be stored is called again after its lease.
     """
     try:
-        record_outcomes(finished)
+        record_outcomes(finished, growing)
         return
     except Exception:  # a bug or a lost database must not stop the loop
         logger.exception("%s outcomes were not recorded together", len(finished))
@@ -77,7 +78,9 @@ def record_all(finished: Sequence[Finished]) -> None:
 
 
 @transaction.atomic
-def record_outcomes(finished: Sequence[Finished]) -> None:
+def record_outcomes(
+    finished: Sequence[Finished], growing: Collection[UUID] = ()
+) -> None:
     """Store the attempts, and update the deliveries whose lease is still ours.
 
     A delivery without an outcome was not called: it becomes due at once. An attempt is
@@ -86,7 +89,7 @@ def record_outcomes(finished: Sequence[Finished]) -> None:
     """
     calls = [(row, outcome) for row, outcome in finished if outcome]
     made = [(row, outcome) for row, outcome in calls if outcome.was_made]
-    webhooks = update_health(made)
+    webhooks = update_health(made, growing)
     if attempts := [build_attempt(delivery, outcome) for delivery, outcome in made]:
         columns = [
             [getattr(attempt, name) for attempt in attempts] for name in ATTEMPT_COLUMNS

@@ -9,39 +9,57 @@ from core import faults
 from core.work.loop import ThreadedLoop
 from core.work.shares import Limits
 from webhooks.delivery.call import call_webhook
-from webhooks.delivery.claim import claim_due, per_tenant_limit, per_webhook_limit
+from webhooks.delivery.claim import claim_due, per_tenant_limit, slow_limit
 from webhooks.delivery.models import Delivery
-from webhooks.delivery.outcomes import Outcome
+from webhooks.delivery.outcomes import SLOW_CALL_SECONDS, Outcome, Result
 from webhooks.delivery.recording import Finished, record_all
 
-QUEUE_SECONDS = 1.0  # of calls are leased ahead
+# Of calls are leased ahead: a few turns of the loop. The workers share an address that
+# takes longer.
+QUEUE_SECONDS = 0.2
 MAX_DEPTH = 32  # leased deliveries per call at a time
+MAX_LEASED = 512  # deliveries of this process
 MEAN_WEIGHT = 0.2  # of the last call in the mean
+# More calls at a time are of no use to a receiver that takes them one after the other:
+# each takes longer. Up to this mean, or twice the quickest call, that does not matter.
+QUICK_SECONDS = 0.1
+FORGETTING = 1.001  # by which each call makes the quickest one longer
 MAX_KNOWN = 10_000  # webhooks and organizations whose mean is remembered
 ALL_CALLS = UUID(int=0)  # the key of the mean of all calls
 
 
 class CallTimes:
-    """The mean duration of recent calls of this process.
+    """The mean duration of recent calls of this process, and the quickest success.
 
     The keys are the ids of webhooks and of organizations, and ALL_CALLS.
     """
 
     def __init__(self) -> None:
         self._means: OrderedDict[UUID, float] = OrderedDict()
+        self._quickest: OrderedDict[UUID, float] = OrderedDict()  # of webhooks
 
-    def record(self, delivery: Delivery, seconds: float) -> None:
+    def record(self, delivery: Delivery, seconds: float, succeeded: bool) -> None:
         """Count the duration of a call into the means that it belongs to."""
         for key in (delivery.webhook_id, delivery.tenant_id, ALL_CALLS):
             mean = self._means.pop(key, seconds)
             self._means[key] = mean + MEAN_WEIGHT * (seconds - mean)
-        while len(self._means) > MAX_KNOWN:
-            self._means.popitem(last=False)
+        if succeeded:
+            quickest = self._quickest.pop(delivery.webhook_id, seconds) * FORGETTING
+            self._quickest[delivery.webhook_id] = min(quickest, seconds)
+        for known in (self._means, self._quickest):
+            while len(known) > MAX_KNOWN:
+                known.popitem(last=False)
+
+    def is_quick(self, webhook_id: UUID) -> bool:
+        """Whether calls of a webhook take about as long as if there were only one."""
+        mean = self._means.get(webhook_id, SLOW_CALL_SECONDS)
+        quickest = self._quickest.get(webhook_id, 0.0)
+        return mean < SLOW_CALL_SECONDS / 2 and mean <= max(QUICK_SECONDS, 2 * quickest)
 
     def depth(self, key: UUID) -> int:
         """How many deliveries to lease per call at a time.
 
-        One, unless recent calls show that more of them are called within a second.
+        One, unless recent calls show that more of them are called in QUEUE_SECONDS.
         """
         mean = self._means.get(key, QUEUE_SECONDS)
         return max(1, min(MAX_DEPTH, int(QUEUE_SECONDS / max(mean, 0.001))))
@@ -64,7 +82,7 @@ class DeliveryLoop(ThreadedLoop[Delivery, Outcome]):
 
     def limits_of(self, row: Delivery) -> Limits:
         return {
-            ("webhook", row.webhook_id): per_webhook_limit(),
+            ("webhook", row.webhook_id): row.webhook.share,
             ("tenant", row.tenant_id): per_tenant_limit(),
         }
 
@@ -74,13 +92,14 @@ class DeliveryLoop(ThreadedLoop[Delivery, Outcome]):
         There is room for `depth` deliveries for each thread: where calls end quickly,
         several are leased ahead. claim_due() commits the leases.
         """
-        free = self.threads * self.times.depth(ALL_CALLS) - len(at_work)
+        most = max(self.threads, MAX_LEASED)
+        free = min(self.threads * self.times.depth(ALL_CALLS), most) - len(at_work)
         slow = sum(delivery.webhook.is_slow for delivery in at_work)
         if free <= 0:
             return []
         rows = claim_due(
             free,
-            slow_limit=max(0, per_webhook_limit() - slow),
+            max_slow=max(0, slow_limit() - slow),
             after=self.last_webhook_id,
             # Which leased rows are ours, of all that claim_due() counts.
             owners={delivery.lease_owner for delivery in at_work},
@@ -97,5 +116,11 @@ class DeliveryLoop(ThreadedLoop[Delivery, Outcome]):
     def record(self, finished: list[Finished]) -> None:
         for delivery, outcome in finished:
             if outcome and outcome.was_made:
-                self.times.record(delivery, outcome.seconds)
-        record_all(finished)
+                succeeded = outcome.result is Result.DELIVERED
+                self.times.record(delivery, outcome.seconds, succeeded)
+        growing = {
+            delivery.webhook_id
+            for delivery, _ in finished
+            if delivery.webhook.is_full and self.times.is_quick(delivery.webhook_id)
+        }
+        record_all(finished, growing)

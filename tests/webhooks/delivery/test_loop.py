@@ -4,6 +4,7 @@ import time
 from collections import Counter
 from contextlib import contextmanager
 from datetime import timedelta
+from itertools import count
 from threading import Lock, Thread
 from uuid import uuid4
 
@@ -29,6 +30,17 @@ DEPTH = 4
 @pytest.fixture(autouse=True)
 def threads(loopback, settings):
     settings.WEBHOOK_THREADS = 8
+
+
+@pytest.fixture
+def registers(registers, receiver):
+    """Each at an address of its own."""
+    numbers = count()
+
+    def register(**body):
+        return registers(**{"url": f"{receiver.url}/{next(numbers)}"} | body)
+
+    return register
 
 
 @contextmanager
@@ -71,8 +83,11 @@ class Meter:
         receiver.meet = meet
 
 
-def test_several_workers_that_lease_ahead_keep_to_the_shares(examples, registers):
+def test_several_workers_that_lease_ahead_keep_to_the_shares(
+    examples, registers, settings
+):
     """Two calls at a time to each address, four for the organization."""
+    settings.WEBHOOK_ADDRESS_CALLS = 2
     meter = Meter()
     with receiving() as one, receiving() as other, receiving() as third:
         receivers = (one, other, third)
@@ -88,11 +103,15 @@ def test_several_workers_that_lease_ahead_keep_to_the_shares(examples, registers
     assert set(Delivery.objects.values_list("status", "calls")) == {("done", 1)}
 
 
-def test_a_worker_may_lease_more_than_it_calls_at_a_time(acme, examples, registers):
+def test_a_worker_may_lease_more_than_it_calls_at_a_time(
+    acme, examples, registers, receiver
+):
     first, second, third = (registers() for _ in range(3))
     for webhook in (first, second, third):
         examples(webhook, 2 * DEPTH + 1)
-    elsewhere = acme.post("/webhooks", {"url": first["url"], "type": "Notification"})
+    elsewhere = acme.post(
+        "/webhooks", {"url": f"{receiver.url}/acme", "type": "Notification"}
+    )
     examples(elsewhere, 2 * DEPTH + 1, acme)
     got = by_webhook(deep_claim())
     assert got.pop(elsewhere["id"]) == 2 * DEPTH
@@ -135,18 +154,18 @@ def test_only_quick_webhooks_are_leased_ahead_and_only_so_many_remembered(monkey
     rows = [Delivery(webhook=Webhook(tenant_id=uuid4())) for _ in range(3)]
     row, times = rows[0], CallTimes()
     assert times.depth(row.webhook_id) == 1
-    times.record(row, 0.001)
+    times.record(row, 0.001, True)
     assert times.depth(row.webhook_id) == times.depth(row.tenant_id) == MAX_DEPTH
     for _ in range(50):
-        times.record(row, 0.25)
+        times.record(row, 0.05, True)
     assert times.depth(row.webhook_id) == times.depth(row.tenant_id) == 4
     for _ in range(50):
-        times.record(row, 30.0)
+        times.record(row, 30.0, True)
     assert times.depth(row.webhook_id) == 1
     monkeypatch.setattr(worker, "MAX_KNOWN", 5)
     times = CallTimes()
     for row in rows:
-        times.record(row, 0.001)
+        times.record(row, 0.001, True)
     depths = [times.depth(row.webhook_id) for row in rows]
     assert depths == [1, MAX_DEPTH, MAX_DEPTH]
 
