@@ -15,6 +15,7 @@ from core.database.pool import (
     Pool,
 )
 from tests.core.test_database import url
+from tests.support.processes import eventually
 
 
 @pytest.fixture
@@ -57,13 +58,14 @@ def test_the_first_waits_and_the_next_hardly(pool_of, hanging):
         assert limit <= refused_after(pool) < limit + 0.5
 
 
-def test_while_one_asks_the_others_fail_at_once(pool_of, hanging):
+def test_while_one_asks_the_others_fail_at_once(pool_of, hanging, monkeypatch):
     pool = pool_of(hanging)
     refused_after(pool)
+    monkeypatch.setattr("core.database.pool.PROBE_TIMEOUT_SECONDS", 2.0)
     asking = Thread(target=refused_after, args=[pool])
     asking.start()
-    time.sleep(0.1)
-    assert refused_after(pool) < 0.1
+    eventually(pool.probe_lock.locked)
+    assert refused_after(pool) < 1
     asking.join()
 
 
