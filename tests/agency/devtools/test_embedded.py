@@ -2,7 +2,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import psutil
@@ -13,6 +12,7 @@ import redis
 from agency.devtools import embedded
 from agency.devtools.embedded import postgres, valkey
 from agency.devtools.embedded.home import ToolError, free_port
+from tests.support.processes import eventually
 
 SLEEP = [sys.executable, "-m", "agency.devtools.embedded", sys.executable, "-c"]
 TELL = "import os, time; print(os.environ['STORAGE_ROOT'], flush=True); time.sleep(60)"
@@ -137,8 +137,7 @@ def test_throw_away_servers_of_a_killed_run_end_with_the_next_one() -> None:
     for child in children:
         child.kill()
     embedded.remove_abandoned_homes()
-    time.sleep(0.1)
-    assert servers_in(home) == [] and not home.exists()
+    eventually(lambda: servers_in(home) == [] and not home.exists())
     redis.Redis.from_url(os.environ["REDIS_URL"]).ping()
 
 
