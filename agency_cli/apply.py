@@ -75,7 +75,7 @@ KINDS = {
         path="/webhooks",
         id="id",
         key=("url",),
-        changeable=("messageTypes", "retryUnconfirmed"),
+        changeable=("messageTypes", "retryUnconfirmed", "batch"),
         secret="secret",
         when_lost="rotate it, in the studio or by POST /webhooks/{id}/secret",
     ),

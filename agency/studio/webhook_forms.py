@@ -10,6 +10,7 @@ from rest_framework import serializers
 from agency.studio.form_tokens import OnceForm
 from core.errors import Invalid
 from webhooks.api.serializers import (
+    MAX_BATCH,
     MAX_URL,
     MESSAGE_TYPES,
     SHOWN_STATUS,
@@ -73,6 +74,15 @@ class WebhookForm(OnceForm):
         coerce=lambda chosen: chosen == "yes",
         empty_value=None,
         required=False,
+    )
+
+    batch = forms.IntegerField(
+        label="Events in one call, at most",
+        min_value=1,
+        max_value=MAX_BATCH,
+        required=False,
+        help_text="With a number, the body of a call is a list of events. With none, "
+        "it is one event.",
     )
 
     def clean_url(self) -> str:

@@ -76,17 +76,23 @@ def examples():
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("name", ["handle", "verified"])
-def test_the_examples_verify_a_call_and_refuse_a_forged_one(faber, settings, name):
+@pytest.mark.parametrize("batch", [None, 10])
+def test_the_examples_verify_a_call_and_refuse_a_forged_one(
+    faber, settings, name, batch
+):
     settings.OUTGOING_ALLOW_LOOPBACK, settings.WEBHOOK_REQUIRE_HTTPS = True, False
     verify = examples()[name]
     with receiving() as receiver:
-        webhook = faber.post("/webhooks", {"url": receiver.url})
+        webhook = faber.post("/webhooks", {"url": receiver.url, "batch": batch})
         example = f"/webhooks/{webhook['id']}/example"
-        faber.post(example, {"messageType": "verification"})
+        for _ in range(3 if batch else 1):
+            faber.post(example, {"messageType": "verification"})
         worker_calls()
     [call] = receiver.calls
     told = verify(call.headers, call.data, webhook["secret"])
-    assert told["message_type"] == "verification"
+    told = told if batch else [told]
+    assert [one["message_type"] for one in told] == ["verification"] * len(told)
+    assert len(told) == (3 if batch else 1)
     forged = call.data.replace(b"verification", b"new_connection")
     old = call.headers | {"webhook-timestamp": "1700000000"}
     for headers, body in ((call.headers, forged), (old, call.data)):

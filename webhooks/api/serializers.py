@@ -21,6 +21,7 @@ OLD_TYPES = dict.fromkeys(
     ("Endorser", "DelegatedSigning"), str(Webhook.Type.DELEGATED_ENDORSER)
 )
 MAX_URL = 2000
+MAX_BATCH = 100  # events in one call
 MESSAGE_TYPES = [(str(kind), str(kind)) for kind in Type]
 REASONS = [(str(reason), str(reason)) for reason in Webhook.Reason]
 SHOWN_STATUS = {
@@ -93,6 +94,14 @@ class WebhookOptions(Parameters):
         "again. Without it, or with null: unless the time was up and the address has "
         "never answered with 2xx.",
     )
+    batch = serializers.IntegerField(
+        required=False,
+        allow_null=True,
+        min_value=1,
+        max_value=MAX_BATCH,
+        help_text="How many events one call may have, in a JSON array. Without it, or "
+        "with null: one event a call, which is the body.",
+    )
 
     def validate_url(self, url: str) -> str:
         if settings.WEBHOOK_REQUIRE_HTTPS and urlsplit(url).scheme != "https":
@@ -129,6 +138,7 @@ class WebhookContract(Contract[Webhook]):
     retryUnconfirmed = serializers.BooleanField(
         source="retry_unconfirmed", required=False, help_text="If it was chosen."
     )
+    batch = serializers.IntegerField(required=False, help_text="If it was chosen.")
     failingSinceUtc = serializers.DateTimeField(source="failing_since", required=False)
     disabledReason = serializers.ChoiceField(
         REASONS, source="disabled_reason", required=False

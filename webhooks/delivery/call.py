@@ -1,6 +1,8 @@
 """Call a webhook: send one signed POST, outside of transactions."""
 
 import logging
+from collections.abc import Sequence
+from uuid import NAMESPACE_OID, uuid5
 
 from django.db import connection
 from django.utils import timezone
@@ -17,6 +19,7 @@ from webhooks.delivery.outcomes import (
 )
 from webhooks.delivery.recording import record_all
 from webhooks.delivery.signing import signature_headers
+from webhooks.events.models import Event
 
 logger = logging.getLogger(__name__)
 CALL_TIMEOUT_SECONDS = 15.0
@@ -26,14 +29,15 @@ MAX_ANSWER_BYTES = 4096  # of a response's body are stored
 
 def make_call(delivery: Delivery) -> None:
     """Call the webhook once for a leased delivery, and record the outcome."""
-    record_all([(delivery, call_webhook(delivery))])
+    outcome = call_webhook(delivery)
+    record_all([(row, outcome) for row in delivery.of_call])
 
 
 def call_webhook(delivery: Delivery) -> Outcome:
     """Call the webhook once for a delivery leased to the caller. Never raises.
 
-    Nothing is stored: record_all() stores the outcome. Log lines have the request id of
-    the call that caused the event.
+    With the others of its call (`Delivery.others`). Nothing is stored: record_all()
+    stores the outcome. Log lines have the request id of the call that caused the event.
     """
     with logs.continue_request(delivery.request_id):
         try:
@@ -44,31 +48,44 @@ def call_webhook(delivery: Delivery) -> Outcome:
             outcome = Outcome(Result.NOT_MADE, timezone.now(), 0.0, "internal_error")
         else:
             faults.fault_point("after_post_before_mark")
-        fields = {
-            "webhook": str(delivery.webhook_id),
-            "event": str(delivery.event_id),
-            "outcome": outcome.error or outcome.status,
-            "milliseconds": round(outcome.seconds * 1000),
-        }
-        text = "webhook %(webhook)s event %(event)s %(outcome)s %(milliseconds)sms"
-        logger.info(text, fields, extra=fields)
+    for row in delivery.of_call:
+        log_outcome(row, outcome)
     return outcome
 
 
+def log_outcome(delivery: Delivery, outcome: Outcome) -> None:
+    fields = {
+        "webhook": str(delivery.webhook_id),
+        "event": str(delivery.event_id),
+        "outcome": outcome.error or outcome.status,
+        "milliseconds": round(outcome.seconds * 1000),
+    }
+    text = "webhook %(webhook)s event %(event)s %(outcome)s %(milliseconds)sms"
+    with logs.continue_request(delivery.request_id):
+        logger.info(text, fields, extra=fields)
+
+
 def post_event(delivery: Delivery) -> Outcome:
-    """Sign the event and post it. A call that fails is an outcome, no exception."""
+    """Sign the event, or all of its call, and post it.
+
+    A call that fails is an outcome, no exception.
+    """
     webhook = delivery.webhook
-    event = delivery.event
+    events = [row.event for row in delivery.of_call]
+    body = events[0].body
+    if webhook.batch:
+        body = f"[{', '.join(event.body for event in events)}]"
     started_at = timezone.now()
     headers = signature_headers(
-        message_id=event.message_id,
-        body=event.body,
+        message_id=message_id_of(events),
+        body=body,
         secrets=webhook.signing_secrets(),
         sent_at=started_at,
     )
     # Of a call of the organization itself; empty if somebody else's call caused it.
-    if event.request_id:
-        headers["X-Request-Id"] = event.request_id
+    request_ids = {event.request_id for event in events}
+    if len(request_ids) == 1 and events[0].request_id:
+        headers["X-Request-Id"] = events[0].request_id
     timeout = CALL_TIMEOUT_SECONDS
     if webhook.is_unresponsive:
         timeout = UNRESPONSIVE_TIMEOUT_SECONDS
@@ -76,7 +93,7 @@ def post_event(delivery: Delivery) -> Outcome:
     try:
         response = http.post(
             webhook.url,
-            event.body.encode(),
+            body.encode(),
             "application/json",
             headers=headers,
             timeout=timeout,
@@ -85,3 +102,11 @@ def post_event(delivery: Delivery) -> Outcome:
     except http.CallFailed as failure:
         return outcome_of_failure(failure, started_at)
     return outcome_of_response(response, started_at)
+
+
+def message_id_of(events: Sequence[Event]) -> str:
+    """The `webhook-id` of a call: the same whenever it has the same events."""
+    if len(events) == 1:
+        return events[0].message_id
+    names = " ".join(event.message_id for event in events)
+    return f"msg_{uuid5(NAMESPACE_OID, names)}"

@@ -12,7 +12,7 @@ webhooks with the same address, they lease no more than one share together.
 """
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import NamedTuple
 from uuid import UUID
 
@@ -25,6 +25,7 @@ from webhooks.delivery import due
 from webhooks.delivery.endpoints import SLOW_LIMIT, Webhook, max_share
 from webhooks.delivery.models import Delivery
 
+MAX_READ = 2000  # deliveries of one webhook in a claim
 CLAIM_LOCK = 0x61676364  # the advisory lock of the one claim that runs at a time
 
 
@@ -39,7 +40,9 @@ def per_tenant_limit() -> int:
 
 
 class Load:
-    """Leased deliveries by webhook and by organization, and the room for more.
+    """Leased calls by webhook and by organization, and the room for more.
+
+    A call has one delivery, or as many as its webhook takes together (`batch`).
 
     owners: the lease owners of the worker that claims. depth: how many times its share
     the worker may lease for a webhook or an organization, if no other worker has any.
@@ -55,14 +58,15 @@ class Load:
         self.webhooks: dict[UUID, Webhook] = {}
         self.sharing: Counter[str] = Counter()  # webhooks by address
         self.extra: Counter[UUID] = Counter()  # calls at a time, by organization
-        columns = ("tenant", "url", "strikes", "extra_calls")
+        columns = ("tenant", "url", "strikes", "extra_calls", "batch")
         rows = in_flight().values_list(
             "webhook", "lease_owner", *(f"webhook__{name}" for name in columns)
         )
-        for pk, owner, *values, calls in rows.annotate(calls=Count("pk")):
+        for pk, owner, *values, leased in rows.annotate(leased=Count("pk")):
             names = ("tenant_id", *columns[1:])
             webhook = Webhook(pk=pk, **dict(zip(names, values, strict=True)))
             self.add_webhooks([webhook])
+            calls = -(-leased // (webhook.batch or 1))
             count = self.ours if owner in owners else self.others
             count.update({pk: calls, webhook.tenant_id: calls})
             self.of_address[webhook.url] += calls
@@ -81,10 +85,11 @@ class Load:
         return min(webhook.own_share, even_part)
 
     def room_of_webhook(self, webhook: Webhook) -> int:
-        """How many more deliveries may be leased for a webhook."""
+        """How many more calls may be leased for a webhook."""
         share = self.share_of(webhook)
         leased = self.ours[webhook.pk] + self.others[webhook.pk]
-        if webhook.is_slow or self.sharing[webhook.url] > 1:
+        is_shared = self.sharing[webhook.url] > 1
+        if webhook.is_slow or is_shared or webhook.batch:
             return min(share - leased, max_share() - self.of_address[webhook.url])
         return self.room_within(webhook.pk, share)
 
@@ -103,7 +108,7 @@ class Load:
         return share * self.depth(key) - self.ours[key]
 
     def take(self, webhook: Webhook) -> None:
-        """Count a delivery that is leased now."""
+        """Count a call that is leased now."""
         self.ours.update((webhook.pk, webhook.tenant_id))
         self.of_address[webhook.url] += 1
 
@@ -122,10 +127,11 @@ def claim_due(
     owners: Collection[UUID | None] = (),
     depth: Callable[[UUID], int] = lambda key: 1,
 ) -> list[Delivery]:
-    """Lease up to `limit` due deliveries, with their webhooks and events loaded.
+    """Lease due deliveries for up to `limit` calls, with webhooks and events loaded.
 
+    group_calls() says which belong to one call.
     A webhook gets the events of one object in order: a failed delivery blocks the
-    later ones of its object (`due.find_heads`).
+    later ones of its object (`due.find_heads`). So no call has two of one object.
     max_slow: the maximum for slow webhooks. after: the webhook that was served last;
     the claim starts after it (round-robin by id). owners, depth: see `Load`.
     """
@@ -141,6 +147,7 @@ def claim_due(
         if not wanted:
             return []
         heads = due.find_heads(wanted)
+        heads = leave_out_cut_retries(heads, wanted)
         rows = choose_within_limits(load, heads, limit, max_slow)
         return due.lease_all(rows) if rows else []
 
@@ -153,8 +160,9 @@ def list_wanted(load: Load, webhooks: list[Webhook], limit: int) -> list[Wanted]
     wanted = []
     for webhook, room in rooms:
         webhook.share = load.share_of(webhook)
-        part = max(webhook.share, even_part)
-        wanted.append(Wanted(webhook, min(part, room)))
+        calls = min(max(webhook.share, even_part), room)
+        number = min(calls * (webhook.batch or 1), MAX_READ)
+        wanted.append(Wanted(webhook, number))
     return wanted
 
 
@@ -183,25 +191,86 @@ def in_flight() -> "models.QuerySet[Delivery]":
     return leased.filter(lease_until__gt=clock.now())
 
 
+def are_of_one_call(first: Delivery, later: Delivery) -> bool:
+    """Whether two due deliveries of a webhook may be in one call.
+
+    Those whose call has failed are called again together, and with no others: they have
+    the same `due_at` (recording.py).
+    """
+    if first.attempts or later.attempts:
+        same_times = first.due_at == later.due_at
+        return same_times and first.attempts == later.attempts
+    return True
+
+
+def leave_out_cut_retries(
+    heads: list[Delivery], wanted: Sequence[Wanted]
+) -> list[Delivery]:
+    """Leave out the last ones of a webhook if others of their failed call were not read.
+
+    The next claim begins with them.
+    """
+    numbers = {webhook.pk: number for webhook, number in wanted if webhook.batch}
+    found: dict[UUID, list[Delivery]] = {}
+    for head in heads:
+        if head.webhook_id in numbers:
+            found.setdefault(head.webhook_id, []).append(head)
+    left_out: set[UUID] = set()
+    for pk, rows in found.items():
+        first, last = rows[0], rows[-1]
+        is_cut = len(rows) >= numbers[pk] and last.attempts
+        if is_cut and not are_of_one_call(first, last):
+            left_out |= {row.pk for row in rows if are_of_one_call(row, last)}
+    return [head for head in heads if head.pk not in left_out]
+
+
 def choose_within_limits(
     load: Load, heads: list[Delivery], limit: int, max_slow: int
 ) -> list[Delivery]:
-    """Return the first deliveries for which there is room."""
+    """Return the first deliveries for whose calls there is room."""
     chosen: list[Delivery] = []
+    calls: dict[UUID, list[Delivery]] = {}  # the last one of each webhook
+    count = 0
     for delivery in heads:
         webhook = delivery.webhook
-        if len(chosen) == limit:
-            break
-        if load.room_of_tenant(webhook.tenant_id) <= 0:
-            continue
-        if load.room_of_webhook(webhook) <= 0:
-            continue
-        if webhook.is_slow:
-            if max_slow <= 0:
+        call = calls.get(webhook.pk, [])
+        most = webhook.batch or 1
+        if call and len(call) < most and are_of_one_call(call[0], delivery):
+            call.append(delivery)
+        else:
+            if count == limit or load.room_of_tenant(webhook.tenant_id) <= 0:
                 continue
-            max_slow -= 1
-        load.take(webhook)
+            if load.room_of_webhook(webhook) <= 0:
+                continue
+            if webhook.is_slow:
+                if max_slow <= 0:
+                    continue
+                max_slow -= 1
+            load.take(webhook)
+            count += 1
+            calls[webhook.pk] = call = [delivery]
+        delivery.leader_id = call[0].pk
         is_own_share = webhook.share == webhook.own_share
-        webhook.is_full = is_own_share and load.room_of_webhook(webhook) == 0
+        is_used_up = load.room_of_webhook(webhook) == 0 and len(call) == most
+        webhook.is_full = is_own_share and is_used_up
         chosen.append(delivery)
     return chosen
+
+
+def group_calls(rows: Sequence[Delivery]) -> list[Delivery]:
+    """Return the first delivery of each call, which has the `others` of its call.
+
+    rows: what a claim has leased.
+    """
+    calls: dict[UUID | None, list[Delivery]] = {}
+    for row in rows:
+        calls.setdefault(row.leader_id, []).append(row)
+    firsts = []
+    for call in calls.values():
+        # By id, which begins with the time of the event: so again after a failure.
+        first, *others = sorted(call, key=lambda row: row.pk)
+        first.others = others
+        for row in call:
+            row.leader_id = first.pk
+        firsts.append(first)
+    return firsts

@@ -99,6 +99,8 @@ class Webhook(Record):
     retry_unconfirmed = models.BooleanField(null=True, db_column="retry_unanswered")
     # Whether it has answered a call with 2xx at least once.
     has_answered = models.BooleanField(default=False)
+    # How many events one call may have, in a JSON array. None: one, which is the body.
+    batch = models.PositiveSmallIntegerField(null=True)
     # Consecutive slow calls. From SLOW_LIMIT on, it gets only one concurrent call.
     strikes = models.PositiveSmallIntegerField(default=0)
     # How many calls at a time it has earned by answering well, beside the first ones.
@@ -164,6 +166,7 @@ class Webhook(Record):
         parameters: str | None = None,
         message_types: Sequence[str] | None = None,
         retry_unconfirmed: bool | None = None,
+        batch: int | None = None,
         made_by: Any = None,
     ) -> "Webhook":
         """Create a webhook with a new secret.
@@ -179,7 +182,12 @@ class Webhook(Record):
             message = f"You have {limit} webhooks of the type {type}. Delete one first."
             raise Conflict("webhook_limit", message)
         webhook = cls(
-            tenant=tenant, url=url, type=type, dialect=dialect, made_by=made_by
+            tenant=tenant,
+            url=url,
+            type=type,
+            dialect=dialect,
+            batch=batch,
+            made_by=made_by,
         )
         webhook.message_types = list(message_types or webhook.default_message_types())
         webhook.retry_unconfirmed = retry_unconfirmed
@@ -201,7 +209,7 @@ class Webhook(Record):
 
     @transaction.atomic
     def change_settings(self, **changes: Any) -> None:
-        """Change `url`, `message_types` (empty: the defaults) or `retry_unconfirmed`.
+        """Change `url`, `message_types` (empty: the defaults) and other choices.
 
         A new address resets the counters: failures of the old one do not count.
         """

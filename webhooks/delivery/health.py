@@ -45,7 +45,10 @@ def update_health(
         webhook = webhooks.get(row.webhook_id)
         # Skipped if the address has changed: the outcome belongs to the old one.
         if webhook and webhook.url == row.webhook.url:
-            outcomes.setdefault(webhook.pk, []).append(outcome)
+            found = outcomes.setdefault(webhook.pk, [])
+            # The deliveries of one call have one outcome.
+            if not found or found[-1] is not outcome:
+                found.append(outcome)
     changing = [
         pk
         for pk, found in outcomes.items()

@@ -1,5 +1,6 @@
 """Deliveries, one row per event and webhook, and attempts, one row per call."""
 
+from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 from uuid import UUID
@@ -32,6 +33,11 @@ class Delivery(Record, CausedJob):
     """
 
     Status = CausedJob.Status
+    # Not stored: the first delivery of the call that a claim put this one into, and in
+    # that first one the others of the call.
+    leader_id: UUID | None = None
+    others: Sequence["Delivery"] = ()
+
     # Seconds before each retry.
     SCHEDULE = (5, 300, 1800, 7200, 18000, 36000, 50400, 72000, 86400)
 
@@ -142,6 +148,11 @@ class Delivery(Record, CausedJob):
         for attempt in rows:
             attempt.delivery = self  # saves a query per attempt when decrypting
         return rows
+
+    @property
+    def of_call(self) -> list["Delivery"]:
+        """All deliveries of the call whose first one this is, by their ids."""
+        return [self, *self.others]
 
     @property
     def tenant_id(self) -> UUID:

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Collection, Sequence
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -100,10 +101,21 @@ def record_outcomes(
         changes_after(row, outcome, webhooks.get(row.webhook_id, row.webhook))
         for row, outcome in finished
     ]
+    keep_calls_together(finished, changes)
     updated = update_deliveries(finished, changes)
     if len(updated) < len(finished):
         logger.info("%s deliveries were taken over", len(finished) - len(updated))
     faults.fault_point("after_outcomes_before_commit")
+
+
+def keep_calls_together(
+    finished: Sequence[Finished], changes: Sequence[dict[str, Any]]
+) -> None:
+    """Make the deliveries of one call due at the same time, so that they stay one."""
+    times: dict[UUID, datetime] = {}
+    for (row, _), new in zip(finished, changes, strict=True):
+        if row.leader_id and "due_at" in new:
+            new["due_at"] = times.setdefault(row.leader_id, new["due_at"])
 
 
 def build_attempt(delivery: Delivery, outcome: Outcome) -> Attempt:

@@ -9,7 +9,12 @@ from core import faults
 from core.work.loop import ThreadedLoop
 from core.work.shares import Limits
 from webhooks.delivery.call import call_webhook
-from webhooks.delivery.claim import claim_due, per_tenant_limit, slow_limit
+from webhooks.delivery.claim import (
+    claim_due,
+    group_calls,
+    per_tenant_limit,
+    slow_limit,
+)
 from webhooks.delivery.models import Delivery
 from webhooks.delivery.outcomes import SLOW_CALL_SECONDS, Outcome, Result
 from webhooks.delivery.recording import Finished, record_all
@@ -68,6 +73,7 @@ class CallTimes:
 class DeliveryLoop(ThreadedLoop[Delivery, Outcome]):
     """Claims due deliveries, calls their webhooks in threads, records the outcomes.
 
+    A row of the loop is a call: the first of its deliveries (claim.group_calls()).
     Webhooks take turns. Deliveries that wait for their record block later ones of their
     objects.
     """
@@ -87,9 +93,9 @@ class DeliveryLoop(ThreadedLoop[Delivery, Outcome]):
         }
 
     def claim(self, at_work: list[Delivery]) -> list[Delivery]:
-        """Lease as many due deliveries as there is room for.
+        """Lease due deliveries of as many calls as there is room for.
 
-        There is room for `depth` deliveries for each thread: where calls end quickly,
+        There is room for `depth` calls for each thread: where calls end quickly,
         several are leased ahead. claim_due() commits the leases.
         """
         most = max(self.threads, MAX_LEASED)
@@ -108,7 +114,7 @@ class DeliveryLoop(ThreadedLoop[Delivery, Outcome]):
         if rows:
             self.last_webhook_id = rows[-1].webhook_id
             faults.fault_point("after_claim")
-        return rows
+        return group_calls(rows)
 
     def work(self, row: Delivery) -> Outcome:
         return call_webhook(row)
@@ -123,4 +129,7 @@ class DeliveryLoop(ThreadedLoop[Delivery, Outcome]):
             for delivery, _ in finished
             if delivery.webhook.is_full and self.times.is_quick(delivery.webhook_id)
         }
-        record_all(finished, growing)
+        deliveries = [
+            (row, outcome) for first, outcome in finished for row in first.of_call
+        ]
+        record_all(deliveries, growing)

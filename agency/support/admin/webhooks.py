@@ -18,8 +18,8 @@ class WebhookAdmin(DatedAdmin):
     list_filter = ["type", "is_enabled", "disabled_reason", "dialect"]
     search_fields = ["tenant__name"]
     details = [
-        "message_types", "retry_unconfirmed", "has_answered", "strikes", "extra_calls",
-        "timeouts", "lost_since", "recover_since", "notice_due_at",
+        "message_types", "retry_unconfirmed", "batch", "has_answered", "strikes",
+        "extra_calls", "timeouts", "lost_since", "recover_since", "notice_due_at",
     ]  # fmt: skip
 
 

@@ -149,6 +149,20 @@ def test_its_options_are_changed_one_by_one(faber):
     assert "retryUnconfirmed" not in other
 
 
+def test_it_may_take_up_to_a_hundred_events_in_one_call(faber):
+    assert registers(faber, batch=1)["batch"] == 1
+    made = registers(faber, batch=100)
+    path = f"/webhooks/{made['id']}"
+    assert made["batch"] == faber.get(path)["batch"] == 100
+    assert faber.call("patch", path, {"batch": 7})["batch"] == 7
+    for wrong in (0, 101, "many", -1):
+        error = error_of(faber.call, "patch", path, {"batch": wrong})
+        assert "batch" in error.body["errors"]
+    assert faber.call("patch", path, {"retryUnconfirmed": True})["batch"] == 7
+    assert "batch" not in faber.call("patch", path, {"batch": None})
+    assert "batch" not in registers(faber)
+
+
 def test_what_was_chosen_for_everybody_before_is_left_to_the_address(faber):
     """True was the default, False was chosen."""
     for url, choice in ((f"{URL}/1", True), (f"{URL}/2", False)):
