@@ -26,7 +26,7 @@ from agency.devtools.run import DEVELOPER_SETTINGS
 
 BENCHES = (
     "cycle", "queries", "lists", "revocation", "deliveries", "retention", "stream",
-    "inbound", "neighbours", "reads", "profile", "feed_lag", "sizes",
+    "inbound", "neighbours", "reads", "profile", "feed_lag", "sizes", "address",
 )  # fmt: skip
 SUMMARY = ("cycle", "reads", "deliveries", "revocation")
 LONG = ("fill", "soak")

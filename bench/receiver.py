@@ -1,5 +1,7 @@
 """A receiver of webhooks that is as fast as can be; below /hang it never answers.
 
+Below /after/N it answers after N milliseconds.
+
 python -m bench.receiver [FOLDER]
     prints its port; ends with its standard input. FOLDER: answer with TLS, with the
     certificate in certificate.pem and its key in key.pem.
@@ -49,8 +51,17 @@ class Receiver(asyncio.Protocol):
         self.received = b""
         if b"/hang" in head.split(b"\r\n")[0]:
             return
+        _, after, rest = head.split(b" ")[1].partition(b"/after/")
+        delay = int(rest.split(b"/")[0]) / 1000 if after else 0.0
+        is_last = b"\r\nconnection: close" in lowered
+        if delay:
+            asyncio.get_running_loop().call_later(delay, self.answer, is_last)
+        else:
+            self.answer(is_last)
+
+    def answer(self, is_last: bool) -> None:
         self.transport.write(OK)
-        if b"\r\nconnection: close" in lowered:
+        if is_last:
             self.transport.close()
 
 
