@@ -47,6 +47,11 @@ class DatabaseCollector(Collector):
             backup_age.verified_age(),
         )
         yield GaugeMetricFamily(
+            "agency_webhooks_limited",
+            "Webhooks whose events wait, as their receiver is the limit.",
+            queues.count_limited_webhooks(),
+        )
+        yield GaugeMetricFamily(
             "agency_spare_keys",
             "Definition keys made ahead of need.",
             queues.count_spare_keys(),

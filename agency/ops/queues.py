@@ -21,6 +21,7 @@ from core.database import clock
 from core.work.leases import QueuedJob
 from credentials.models import CredentialDefinition
 from wallets import key_queue
+from webhooks.delivery import claim
 from webhooks.delivery.due import DUE_WEBHOOKS_SQL
 from webhooks.delivery.endpoints import SLOW_LIMIT
 from webhooks.events import feed
@@ -136,6 +137,12 @@ class FeedLag:
 
 
 feed_lag = FeedLag()
+
+
+def count_limited_webhooks() -> int:
+    """Return how many webhooks have events that wait, as their receiver is the limit."""
+    with limited_statements():
+        return len(claim.limited_by_receiver())
 
 
 def count_spare_keys() -> int:

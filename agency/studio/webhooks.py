@@ -33,7 +33,7 @@ from core.work import transactions
 from core.work.retention import days_ago
 from tenants import audit, vault
 from tenants.models import Permission, Tenant
-from webhooks.delivery import examples, health
+from webhooks.delivery import claim, examples, health
 from webhooks.models import Attempt, Delivery, Webhook
 
 Form = TypeVar("Form", bound=OnceForm)
@@ -116,6 +116,7 @@ def show_webhook(request: MemberRequest, webhook_id: UUID) -> HttpResponse:
         "is_filtered": form.is_valid() and bool(form.lookups()),
         "day": count_last_day(found),
         "webhook": found,
+        "is_limited": found.is_enabled and bool(claim.limited_by_receiver(found)),
         "deliveries": page.rows,
         "example": ExampleForm(),
         "recovery": RecoveryForm(),

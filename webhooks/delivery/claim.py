@@ -13,6 +13,7 @@ webhooks with the same address, they lease no more than one share together.
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
+from datetime import timedelta
 from typing import NamedTuple
 from uuid import UUID
 
@@ -25,6 +26,8 @@ from webhooks.delivery import due
 from webhooks.delivery.endpoints import SLOW_LIMIT, Webhook, max_share
 from webhooks.delivery.models import Delivery
 
+# A receiver is the limit if deliveries have been due for so long while all calls run.
+WAITED = timedelta(seconds=10)
 MAX_READ = 2000  # deliveries of one webhook in a claim
 CLAIM_LOCK = 0x61676364  # the advisory lock of the one claim that runs at a time
 
@@ -111,6 +114,24 @@ class Load:
         """Count a call that is leased now."""
         self.ours.update((webhook.pk, webhook.tenant_id))
         self.of_address[webhook.url] += 1
+
+
+def limited_by_receiver(webhook: Webhook | None = None) -> list[UUID]:
+    """Webhooks with due deliveries that wait, as all calls of their share run.
+
+    webhook: only this one. Else those of all organizations.
+    """
+    before = clock.now() - WAITED
+    if webhook is None:
+        waiting = due.webhooks_due_by(before)
+    else:
+        rows = Delivery.pending().filter(webhook=webhook, due_at__lte=before)
+        waiting = [webhook.pk] if rows.exists() else []
+    if not waiting:
+        return []
+    load = Load(owners=(), depth=lambda key: 1)
+    busy = [load.webhooks[pk] for pk in waiting if pk in load.webhooks]
+    return [one.pk for one in busy if load.room_of_webhook(one) <= 0]
 
 
 class Wanted(NamedTuple):

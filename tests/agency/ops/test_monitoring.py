@@ -20,6 +20,7 @@ from tests.factories import InboundMessageFactory
 from tests.support.http_endpoints import answers, serving
 from tests.support.paths import DOCS
 from wallets.models import KeyRequest, SpareKey
+from webhooks.delivery import claim
 from webhooks.models import Delivery, Webhook
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -94,6 +95,19 @@ def test_a_call_to_a_receiver_that_hangs_is_not_late(faber):
     Webhook.objects.update(strikes=5)
     queue = queues.read_queue(Delivery)
     assert (queue.oldest_seconds, queue.waiting) == (0, waiting)
+
+
+def test_webhooks_are_counted_whose_receiver_is_the_limit(faber, scrape, settings):
+    settings.WEBHOOK_THREADS = 16
+    faber.post("/webhooks", {"url": "https://office.example"})
+    for number in range(5):
+        faber.hosts(f"Alice {number}").known_as(faber)
+    assert Delivery.objects.update(due_at=ago(seconds=11)) >= 5
+    assert scrape()["agency_webhooks_limited"] == 0, "nobody calls it: we are late"
+    claim.claim_due(16, 4)
+    assert scrape()["agency_webhooks_limited"] == 1
+    Delivery.pending().filter(lease_owner=None).update(due_at=ago(seconds=9))
+    assert scrape()["agency_webhooks_limited"] == 0, "they wait for a moment only"
 
 
 def test_spare_keys_and_calls_that_wait_for_them_are_counted(faber, scrape):

@@ -14,7 +14,8 @@ from connections.protocols import handshakes
 from tenants import vault
 from tenants.models import AuditEntry
 from tests.agency.studio.conftest import browser_with
-from webhooks.delivery import due, recording
+from webhooks.delivery import claim, due, recording
+from webhooks.delivery.examples import send_example
 from webhooks.delivery.health import disable_by_hand
 from webhooks.delivery.outcomes import Outcome, Result
 from webhooks.models import Delivery, Event, Webhook
@@ -143,6 +144,35 @@ def test_what_becomes_of_unanswered_calls_is_chosen(browser, url, office):
     browser.send(f"{url}/webhooks/new", **hook)
     page = text(browser.send(f"{url}/webhooks/new", **hook))
     assert "You have 5 webhooks" in page and not SECRET.search(page)
+
+
+def test_how_many_events_a_call_may_have_is_chosen(browser, url, office):
+    hook = {"url": "http://127.0.0.1:3000/hooks"}
+    for chosen, kept in (("", None), ("1", 1), ("100", 100)):
+        browser.send(f"{url}/webhooks/new", **hook, batch=chosen)
+        made = Webhook.objects.latest("pk")
+        assert made.batch == kept
+    page = text(browser.get(f"{url}/webhooks/{made.pk}"))
+    assert "At most 100, as a list" in page
+    for wrong in ("0", "101", "many"):
+        page = text(browser.send(f"{url}/webhooks/new", **hook, batch=wrong))
+        assert 'id="id_batch_error"' in page
+
+
+def test_the_page_says_where_events_wait_for_the_receiver(
+    browser, webhook, office, settings
+):
+    settings.WEBHOOK_THREADS = 16
+    for _ in range(5):
+        send_example(office, "verification")
+    Delivery.pending().update(due_at=timezone.now() - timedelta(seconds=11))
+    assert "Events wait for this address" not in text(browser.get(webhook))
+    claim.claim_due(16, 4)
+    page = text(browser.get(webhook))
+    assert "Events wait for this address" in page and "(4 at most)" in page
+    assert "batch" in page
+    Delivery.pending().exclude(lease_owner=None).update(status="done")
+    assert "Events wait for this address" not in text(browser.get(webhook))
 
 
 def test_an_address_that_is_never_called_is_refused_beside_its_field(browser, url):
