@@ -209,8 +209,10 @@ class Agency:
         self.rows: dict[str, list[Row]] = {}
 
     def rows_of(self, name: str) -> list[Row]:
+        """Those at the agency, without twins: these have the names of others."""
         if name not in self.rows:
-            self.rows[name] = self.client.get_all(KINDS[name].path)
+            rows = self.client.get_all(KINDS[name].path)
+            self.rows[name] = [row for row in rows if "twinOf" not in row]
         return self.rows[name]
 
     def id_of(self, name: str, wanted: str) -> str | None:

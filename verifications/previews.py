@@ -89,7 +89,10 @@ def _check_expressible(policy: Policy) -> None:
             sentence = "Leave it out: only the verifier can allow text."
             errors[f"{path}.allowText"] = [sentence]
         if len(item.restrictions) > 1 or any(
-            one.value or one.proven_by or one.facts.keys() - RESTRICTION_NAMES.keys()
+            one.value
+            or one.proven_by
+            or one.or_twin
+            or one.facts.keys() - RESTRICTION_NAMES.keys()
             for one in item.restrictions
         ):
             names = ", ".join(RESTRICTION_NAMES)

@@ -4,6 +4,7 @@ The calls of the API make policies and requests, with the same options.
 """
 
 from collections import Counter
+from dataclasses import replace
 from typing import Any
 from urllib.parse import urlencode
 from uuid import UUID
@@ -43,7 +44,12 @@ from tenants import audit
 from tenants.models import Permission, Tenant
 from verifications.api.verifier import request_function
 from verifications.models import Verification, VerificationPolicy
-from verifications.proofs.policy import NO_REQUIREMENT, Policy, Restriction
+from verifications.proofs.policy import (
+    DEFINITION,
+    NO_REQUIREMENT,
+    Policy,
+    Restriction,
+)
 from wallets.models import Wallet
 
 MAX_SEARCHED = 20  # policies, the newest
@@ -296,6 +302,7 @@ def find_policy_about(
 
 def is_about(policy: VerificationPolicy, definition: CredentialDefinition) -> bool:
     """Whether all that a policy asks for must be of this definition."""
-    only = Restriction({"credentialDefinitionId": definition.definition_id})
+    only = Restriction({DEFINITION: definition.definition_id})
+    either = (only,), (replace(only, or_twin=True),)
     items = policy.unsealed_policy().items
-    return all(item.restrictions == (only,) for item in items)
+    return all(item.restrictions in either for item in items)

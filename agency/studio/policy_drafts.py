@@ -12,6 +12,7 @@ from django.http import QueryDict
 
 from core.text import bounded_json
 from verifications.proofs.policy import (
+    OR_TWIN,
     PROVEN_BY,
     REVOCATION_REQUIREMENT,
     Policy,
@@ -61,7 +62,9 @@ LABELS = {
 }
 VALUE_PARTS = ("attribute", "value")  # of `value`, the value that is required
 PROVEN = "proven_by"  # names, with commas between them
-PARTS = (*MEMBERS, *VALUE_PARTS, PROVEN)
+TWIN = "twin"  # "on" if the twin of the definition is allowed too
+PARTS = (*MEMBERS, *VALUE_PARTS, PROVEN, TWIN)
+OR_ITS_TWIN = "definition (or its twin)"
 WITHOUT_FIELD = (REVOCATION_REQUIREMENT, "allowText")  # members of an item
 
 Json = dict[str, Any]
@@ -253,13 +256,14 @@ def restriction_of(parts: dict[str, str]) -> Json:
     names = [one.strip() for one in parts.get(PROVEN, "").split(",")]
     if given := [one for one in names if one]:
         found[PROVEN_BY] = given
-    return found
+    return found | ({OR_TWIN: True} if parts.get(TWIN) else {})
 
 
 def restriction_words(restriction: Restriction) -> list[tuple[str, str]]:
     """`(what, which)` for each part of a restriction. A required value is not shown."""
+    labels = LABELS | ({"definition": OR_ITS_TWIN} if restriction.or_twin else {})
     found = [
-        (LABELS[name], restriction.facts[member])
+        (labels[name], restriction.facts[member])
         for name, member in MEMBERS.items()
         if member in restriction.facts
     ]
@@ -298,6 +302,7 @@ def parts_of(restriction: Restriction) -> dict[str, str]:
         "attribute": value.attribute_name if value else "",
         "value": value.text if value else "",
         PROVEN: ", ".join(restriction.proven_by),
+        TWIN: "on" if restriction.or_twin else "",
     }
 
 

@@ -76,7 +76,7 @@ def choose_format(
     chosen = connection.message_format_for(protocol).in_version(version)
     if not any(is_webvh(name) for name in names):
         return chosen
-    if not _may_use_second(connection, protocol, version):
+    if not may_use_second(connection, protocol, version):
         raise Conflict(
             "needs_version_2",
             f"What is published by a did:webvh needs {protocol}/2.0, which this "
@@ -86,7 +86,7 @@ def choose_format(
     return MessageFormat(chosen.prefix, "2.0", ANONCREDS)
 
 
-def _may_use_second(connection: Connection, protocol: str, version: str) -> bool:
+def may_use_second(connection: Connection, protocol: str, version: str = "") -> bool:
     """Whether 2.0 was not excluded: by a choice, or by what the peer has shown."""
     if wanted := version or connection.exchange_version:
         return wanted == "2.0"

@@ -170,6 +170,27 @@ class CredentialDefinition(Record, NotedRow):
         }
 
     @classmethod
+    def twins_of(
+        cls, tenant_id: Any, definition_ids: Iterable[str]
+    ) -> dict[str, list[str]]:
+        """The ids of twins by definition id, of those that have any; both ways.
+
+        Covers the definitions that any tenant made in this agency on this tenant's
+        network, also deleted ones: what was issued of them can be proven. Newer ones
+        stand first.
+        """
+        wanted = set(definition_ids)
+        rows = cls.objects.filter(tenant__network__tenant=tenant_id)
+        is_meant = Q(definition_id__in=wanted) | Q(twin_of__in=wanted)
+        pairs = rows.filter(is_meant).exclude(twin_of="").order_by("-pk")
+        found: dict[str, list[str]] = {}
+        for own, other in pairs.values_list("definition_id", "twin_of"):
+            for name, twin in ((own, other), (other, own)):
+                if name in wanted:
+                    found.setdefault(name, []).append(twin)
+        return found
+
+    @classmethod
     def record_published(
         cls,
         tenant: Tenant,

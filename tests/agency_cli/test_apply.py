@@ -121,3 +121,25 @@ def test_a_secret_that_was_lost_with_its_answer_is_told_of(faber, applies, monke
     assert (code, counts(faber)) == (0, [1, 1, 1, 1])
     assert "its secret was lost: rotate it" in shown
     assert "url (shown once)" in shown, "what comes after it is made"
+
+
+def test_a_policy_may_allow_the_twin_of_a_definition_that_it_names(
+    faber, applies, settings
+):
+    text = FILE.replace(
+        "Employee badge 1.0\n", "Employee badge 1.0\n            orTwin: true\n"
+    )
+    applies(text, "--yes")
+    settings.PUBLIC_URL = "https://agency.example.org"
+    faber.put("/tenants/webvhDid", {})
+    [own] = faber.get("/definitions/credentials")
+    faber.post(f"/definitions/credentials/{own['definitionId']}/twin")
+    code, shown = applies(text, "--diff")
+    assert code == 0 and "Nothing to do." in shown
+    other = text.replace("Works here", "Works there").replace("Front", "Back")
+    code, shown = applies(other, "--yes")
+    assert (code, counts(faber)) == (0, [2, 2, 1, 2]), shown
+    for policy in faber.get("/verificationPolicies"):
+        [restriction] = policy["attributes"][0]["restrictions"]
+        named = {"credentialDefinitionId": own["definitionId"], "orTwin": True}
+        assert restriction == named

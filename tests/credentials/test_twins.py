@@ -7,51 +7,20 @@ import pytest
 from connections.didcomm.message import PREFIX
 from connections.protocols.discover_features import DISCLOSE
 from core.errors import Unavailable
-from credentials.ledgers.webvh import served_logs
 from credentials.models import CredentialDefinition, RevocationRegistry, WebvhResource
 from tenants import audit
 from tenants.lifecycle.provisioning import remove_organization
 from tenants.models import Provider
 from tests.support.erasing import worker_erases
 from tests.support.errors import assert_error, error_of
-from tests.support.own_webvh import HOST, on_webvh, read_all, row_of
+from tests.support.own_webvh import HOST, read_all, row_of
 from tests.support.people import Organization
 from tests.support.pictures import storage
 from tests.support.races import at_once, error_codes
+from tests.support.twins import VALUES, alice, badge, faber, twin, twin_path
 from wallets import key_pool
 
-__all__ = ["storage"]  # the fixture: files of each test in a folder of their own
-VALUES = {"Full Name": "Alice", "level": "7"}
-
-
-@pytest.fixture
-def faber(settings, storage, transactional_db, stored_keys):
-    """On the local network, with a did:webvh."""
-    served_logs.remember.cache_clear()
-    on_webvh(settings, "Acme")  # sets the public host
-    faber = Organization("Faber")
-    faber.put("/tenants/webvhDid", {})
-    return faber
-
-
-@pytest.fixture
-def badge(faber):
-    name = "Full Name"
-    return faber.defines(*VALUES, supportRevocation=True, recipientAttribute=name)
-
-
-@pytest.fixture
-def alice(faber):
-    return faber.hosts()
-
-
-def twin_path(definition):
-    return f"/definitions/credentials/{definition['definitionId']}/twin"
-
-
-@pytest.fixture
-def twin(faber, badge):
-    return faber.post(twin_path(badge))
+__all__ = ["alice", "badge", "faber", "storage", "twin"]  # fixtures
 
 
 def proves(faber, alice, definition, **members):

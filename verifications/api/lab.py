@@ -22,6 +22,7 @@ from verifications.present_proof.requests import declared_integers
 from verifications.proofs import proof_policy
 from verifications.proofs.ledger_reader import LedgerReader
 from verifications.proofs.policy import Policy
+from verifications.twins import with_twins
 
 MAX_SAMPLES = 20
 MANUAL = "Revoked: a holder may choose it, autoSelect does not."
@@ -149,8 +150,9 @@ def review_policy(
     Call it outside of transactions: it reads the ledger.
     """
     ledger, now = ReadOnce(LedgerReads(tenant)), int(time.time())
-    integers = declared_integers(policy, tenant.pk)
-    tried = try_policy(policy, samples, ledger, now, integers)
+    asked = with_twins(policy, tenant.pk)
+    integers = declared_integers(asked, tenant.pk)
+    tried = try_policy(asked, samples, ledger, now, integers)
     return tried, lint_policy(policy, tried, ledger, now)
 
 

@@ -25,10 +25,9 @@ from verifications.api.serializers import (
 )
 from verifications.api.verifier import Verifications
 from verifications.models import VerificationPolicy
-from verifications.proofs.policy import MAX_TIMESTAMP
+from verifications.proofs.policy import MAX_RESTRICTIONS, MAX_TIMESTAMP
 from verifications.proofs.proof_items import (
     MAX_NAMES,
-    MAX_RESTRICTIONS,
     RESTRICTION_FIELDS,
 )
 

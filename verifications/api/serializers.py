@@ -121,6 +121,11 @@ class VerificationPolicyRestriction(CredentialFilter):
         help_text="Of a predicate: the boolean claims of an SD-JWT VC each of which "
         f"proves it. {ONLY_BY_OPENID}",
     )
+    orTwin = serializers.BooleanField(
+        required=False,
+        help_text="Whether the twin of `credentialDefinitionId` is allowed too, or what "
+        "that is the twin of. `proof` then says which of the two was shown.",
+    )
 
 
 class ItemRevocationRequirement(Parameters):
@@ -271,6 +276,10 @@ class ProofAttribute(serializers.Serializer):
     conditional = serializers.BooleanField()
     format = serializers.ChoiceField(
         FORMATS, required=False, help_text="Of an SD-JWT VC."
+    )
+    credentialDefinitionId = serializers.CharField(
+        required=False,
+        help_text="With `orTwin`: the definition whose credential was shown.",
     )
 
 

@@ -21,6 +21,7 @@ from verifications.openid4vp import queries
 from verifications.openid4vp.queries import Query
 from verifications.openid4vp.sources import find_sources
 from verifications.proofs.policy import Policy
+from verifications.twins import with_twins
 from wallets.jose import certificates, encryption, signing
 from wallets.models import SigningKey, Wallet, issuer_url
 
@@ -46,7 +47,7 @@ def send_request_by_link(
     `quota_exceeded`.
     """
     tenant = wallet.tenant
-    policy = policy.resolve_dates(network_reads.now())
+    policy = with_twins(policy.resolve_dates(network_reads.now()), tenant.pk)
     policy.non_revoked_at(network_reads.now())  # refuses a time to come
     found = compile_policy(tenant, policy)
     key = SigningKey.of(tenant, SigningKey.Purpose.REQUESTS)
@@ -80,7 +81,7 @@ def send_request_by_link(
 
 def compile_policy(tenant: Tenant, policy: Policy) -> list[Query]:
     """Return the queries of a policy of today. 409 `not_provable`."""
-    policy = policy.resolve_dates(network_reads.now())
+    policy = with_twins(policy.resolve_dates(network_reads.now()), tenant.pk)
     return queries.compile_queries(policy, partial(find_sources, tenant))
 
 

@@ -5,12 +5,16 @@ from typing import Any
 
 from django.utils.functional import SimpleLazyObject
 
+from connections.didcomm.dids import is_webvh
+from connections.didcomm.formats import ANONCREDS, HLINDY, MessageFormat
 from connections.models import Connection
+from connections.protocols import discover_features
 from credentials.ledgers.reads import LedgerReads
 from credentials.models import CredentialDefinition
+from verifications.messages import PRESENT_PROOF
 from verifications.models import Verification
 from verifications.proofs.ledger_reader import LedgerReader
-from verifications.proofs.policy import IntegerAttributes, Policy
+from verifications.proofs.policy import IntegerAttributes, Policy, Twins
 from verifications.proofs.request_building import (
     build_request,
     definitions_of_predicates,
@@ -38,6 +42,40 @@ def declared_integers(policy: Policy, tenant_id: Any) -> IntegerAttributes:
     if not definition_ids:
         return {}
     return CredentialDefinition.integer_attributes(tenant_id, definition_ids)
+
+
+def choose_format(
+    connection: Connection, policy: Policy, twins: Twins
+) -> MessageFormat:
+    """The format in which a policy is asked for on a locked connection.
+
+    As discover_features.choose_format(). A definition of a did:webvh that has a twin is
+    no reason to refuse: the twin alone is asked for in a format that has no such ids.
+    """
+    names = policy.stated_texts(without=twins)
+    usual = discover_features.choose_format(connection, PRESENT_PROOF, names=names)
+    if twins and _takes_webvh(connection, usual, twins):
+        return MessageFormat(usual.prefix, "2.0", ANONCREDS)
+    return usual
+
+
+def _takes_webvh(connection: Connection, usual: MessageFormat, twins: Twins) -> bool:
+    """Whether a request may name definitions of a did:webvh."""
+    if connection.attachment_format == HLINDY:
+        return False
+    if not discover_features.may_use_second(connection, PRESENT_PROOF):
+        return False
+    # Who connected by connections/1.0 and tells nothing may have no other version.
+    is_unknown = usual.is_first and not connection.connectionless
+    return not is_unknown or connection.is_hosted or any(map(is_webvh, twins))
+
+
+def admit_twins(
+    twins: Twins, message_format: MessageFormat, *policies: Policy
+) -> list[Policy]:
+    """The policies with the twins that a request in this format can name."""
+    takes_webvh = message_format.format == ANONCREDS and not message_format.is_first
+    return [one.admit_twins(twins, takes_webvh) for one in policies]
 
 
 def lazy_ledger(row: Connection | Verification) -> LedgerReader:

@@ -13,7 +13,7 @@ from connections.didcomm.message import Message
 from connections.exchange import handles_exchange
 from connections.messaging.router import handles
 from connections.models import Connection
-from connections.protocols import connectionless, discover_features
+from connections.protocols import connectionless
 from connections.protocols.out_of_band import OutOfBandOptions
 from core.errors import PeerError
 from core.work import network_reads
@@ -24,9 +24,15 @@ from verifications import messages, previews
 from verifications.attribute_meaning import resolve_attributes
 from verifications.messages import PRESENT_PROOF
 from verifications.models import Verification
-from verifications.present_proof.requests import build_request_now, lazy_ledger
+from verifications.present_proof.requests import (
+    admit_twins,
+    build_request_now,
+    choose_format,
+    lazy_ledger,
+)
 from verifications.proofs.checks import judge_presentation
 from verifications.proofs.policy import Policy
+from verifications.twins import find_twins
 from wallets.models import Wallet
 
 Role = Verification.Role
@@ -50,10 +56,10 @@ def send_request(
     connection = connection.lock_for_exchange()
     policy = policy.resolve_dates(network_reads.now())
     resolved = resolve_attributes(policy, lazy_ledger(connection))
+    twins = find_twins(policy, connection.tenant_id)
+    message_format = choose_format(connection, resolved, twins)
+    policy, resolved = admit_twins(twins, message_format, policy, resolved)
     proof_request = build_request_now(resolved, connection.tenant_id)
-    message_format = discover_features.choose_format(
-        connection, PRESENT_PROOF, names=resolved.stated_texts()
-    )
     message = messages.build_request(proof_request, message_format)
     verification = Verification.build(
         connection=connection,
@@ -150,6 +156,9 @@ def answer_proposal(
     else:
         policy = policy.resolve_dates(network_reads.now())
         resolved = resolve_attributes(policy, lazy_ledger(verification))
+        twins = find_twins(policy, verification.tenant_id)
+        message_format = verification.message_format
+        policy, resolved = admit_twins(twins, message_format, policy, resolved)
     proof_request = build_request_now(resolved, verification.tenant_id)
     verification.lock_to_act()
     verification.answer_proposal(policy, proof_request, policy_id)
@@ -184,6 +193,7 @@ def receive_presentation(verification: Verification, message: Message) -> None:
         at_receipt=policy.interval_at_receipt(requested_at, network_reads.now()),
         allows_interval=policy.allows_interval,
         prepared=message.prepared,
+        with_definition=policy.items_or_twins(),
     )
     verification.receive_presentation(message, presentation, outcome)
     _send_verdict(verification)

@@ -54,7 +54,7 @@ Points are checked to lie on the curve, but not in the subgroup of the pairing. 
 attack is known.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from itertools import chain
@@ -123,6 +123,7 @@ def judge_presentation(
     at_receipt: Interval | None = None,
     allows_interval: bool = False,
     prepared: PreparedResults | None = None,
+    with_definition: Container[str] = (),
 ) -> Outcome:
     """Check a presentation against our stored request with its restrictions and nonce.
 
@@ -140,6 +141,8 @@ def judge_presentation(
     one lacks later revocations.
 
     prepared: what the prover, hosted here, has verified itself.
+
+    with_definition: see proof_by_item().
 
     `proof` has one entry per policy item, with the API's field names: what the holder
     *sent*, to be trusted only if `is_valid`. An item without an answer has no value.
@@ -167,7 +170,8 @@ def judge_presentation(
     )
     checks = _run_rules(judgement)
     is_valid = {check.status for check in checks} == {"pass"}
-    return Outcome(is_valid, checks, proof_by_item(request.items, parsed, is_valid))
+    proof = proof_by_item(request.items, parsed, is_valid, with_definition)
+    return Outcome(is_valid, checks, proof)
 
 
 def verify_own_presentation(

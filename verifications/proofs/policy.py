@@ -4,12 +4,13 @@ JSON becomes a Policy once: that of callers and of other agents in
 `proof_policy.normalise`, which checks it, and our own stored JSON in `Policy.from_json`.
 """
 
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any, NamedTuple, Self
 
+from connections.didcomm.dids import is_webvh
 from core.errors import Conflict, Invalid
 from core.text.relative_dates import resolve_value
 from wallets.anoncreds import normalise_name
@@ -21,15 +22,20 @@ DEFAULT_GRACE_SECONDS = 60
 # How far ahead a request with `validNow` ends: longer than any exchange or link.
 OPEN_SECONDS = 10 * 366 * 86400
 MAX_TIMESTAMP = 253402300799  # the last second of the year 9999
+MAX_RESTRICTIONS = 100  # of an item
 
 REVOCATION_REQUIREMENT = "revocationRequirement"
 # The members of a restriction that no credential of AnonCreds has.
 TRUST_ANCHOR = "trustAnchorId"
 SD_JWT_FIELDS = ("vct", TRUST_ANCHOR)
 PROVEN_BY = "provenBy"
+DEFINITION = "credentialDefinitionId"
+OR_TWIN = "orTwin"
 LOWER_BOUND_TYPES = (">=", ">")
 # Definition id -> the normalised names of its attributes that are always integers.
 IntegerAttributes = Mapping[str, Container[str]]
+# Definition id -> the ids of its twins.
+Twins = Mapping[str, Sequence[str]]
 
 
 class Interval(NamedTuple):
@@ -72,11 +78,14 @@ class Restriction:
     who cannot express a part of an alternative drops all of it.
     proven_by: of a predicate, the boolean claims of an SD-JWT VC each of which proves
     it.
+    or_twin: whether the twins of its definition are allowed too. In a request they are
+    alternatives of their own (Policy.admit_twins).
     """
 
     facts: Mapping[str, str]
     value: RequiredValue | None = None
     proven_by: tuple[str, ...] = ()
+    or_twin: bool = False
 
     def __post_init__(self) -> None:
         if not self.facts and self.value is None:
@@ -84,7 +93,7 @@ class Restriction:
 
     @property
     def definition_id(self) -> str | None:
-        return self.facts.get("credentialDefinitionId")
+        return self.facts.get(DEFINITION)
 
     @property
     def is_of_sd_jwt(self) -> bool:
@@ -100,21 +109,23 @@ class Restriction:
 
     @classmethod
     def from_json(cls, body: Mapping[str, Any]) -> Self:
-        others = ("value", PROVEN_BY)
+        others = ("value", PROVEN_BY, OR_TWIN)
         facts = {name: text for name, text in body.items() if name not in others}
         proven_by = tuple(body.get(PROVEN_BY, ()))
+        or_twin = body.get(OR_TWIN, False)
         value = body.get("value")
         if value is None:
-            return cls(facts, None, proven_by)
+            return cls(facts, None, proven_by, or_twin)
         required = RequiredValue(value["attributeName"], value["attributeValue"])
-        return cls(facts, required, proven_by)
+        return cls(facts, required, proven_by, or_twin)
 
     def to_json(self) -> dict[str, Any]:
         body: dict[str, Any] = dict(self.facts)
         if self.value is not None:
             name, text = self.value.attribute_name, self.value.text
             body["value"] = {"attributeName": name, "attributeValue": text}
-        return body | ({PROVEN_BY: list(self.proven_by)} if self.proven_by else {})
+        body |= {PROVEN_BY: list(self.proven_by)} if self.proven_by else {}
+        return body | ({OR_TWIN: True} if self.or_twin else {})
 
 
 @dataclass(frozen=True)
@@ -275,14 +286,46 @@ class Policy:
             for index, item in enumerate(getattr(self, part)):
                 yield f"{part}[{index}]", item
 
-    def stated_texts(self) -> list[str]:
-        """What the restrictions require of credentials: ids, DIDs, names and versions."""
+    def stated_texts(self, without: Container[str] = ()) -> list[str]:
+        """What the restrictions require of credentials: ids, DIDs, names and versions.
+
+        without: definitions; of restrictions that allow the twin of one of them,
+        nothing.
+        """
         return [
             text
             for item in self.items
             for restriction in item.restrictions
+            if not (restriction.or_twin and restriction.definition_id in without)
             for text in restriction.facts.values()
         ]
+
+    def definitions_or_twins(self) -> set[str]:
+        """The definitions whose twins are allowed too."""
+        restrictions = (one for item in self.items for one in item.restrictions)
+        named = (one.definition_id for one in restrictions if one.or_twin)
+        return {name for name in named if name}
+
+    def items_or_twins(self) -> set[str]:
+        """The names of the items for which a twin is allowed too."""
+        return {
+            item.policy_name
+            for item in self.items
+            if any(one.or_twin for one in item.restrictions)
+        }
+
+    def admit_twins(self, twins: Twins, takes_webvh: bool = True) -> Self:
+        """Return the policy with the twins that it allows as alternatives.
+
+        Those behind the ones that it names, as many as an item may have. takes_webvh:
+        False leaves out, of a definition and its twin, the one of a did:webvh. Of what
+        this returns, it returns the same.
+        """
+        if not twins:
+            return self
+        attributes = tuple(_admit(one, twins, takes_webvh) for one in self.attributes)
+        predicates = tuple(_admit(one, twins, takes_webvh) for one in self.predicates)
+        return replace(self, attributes=attributes, predicates=predicates)
 
     def resolve_dates(self, now: int) -> Self:
         """Return the policy with the numbers of its relative dates.
@@ -410,6 +453,23 @@ def _without_sd_jwt(item: PolicyItem) -> PolicyItem:
             "definition, schema or issuer.",
         )
     return replace(item, restrictions=kept) if item.restrictions != kept else item
+
+
+def _admit(item: PolicyItem, twins: Twins, takes_webvh: bool) -> PolicyItem:
+    named: list[Restriction] = []
+    added: list[Restriction] = []
+    for one in item.restrictions:
+        names = twins.get(one.definition_id or "", ()) if one.or_twin else ()
+        found = [replace(one, facts={**one.facts, DEFINITION: name}) for name in names]
+        if takes_webvh or not found or not is_webvh(one.definition_id or ""):
+            named.append(one)
+        if not takes_webvh:
+            found = [twin for twin in found if not is_webvh(twin.definition_id or "")]
+        added += found
+    for one in added:
+        if one not in named:
+            named.append(one)
+    return replace(item, restrictions=tuple(named[:MAX_RESTRICTIONS]))
 
 
 def unix_seconds(text: str) -> int:

@@ -39,7 +39,6 @@ MAX_INT32 = INT32[-1]
 
 MAX_ITEMS = 100
 MAX_NAMES = 125
-MAX_RESTRICTIONS = 100
 MAX_REFERENTS = 1000
 
 # The API's name of a restriction's member -> its name in a proof request.

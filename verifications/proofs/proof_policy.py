@@ -12,6 +12,9 @@ from core.text.relative_dates import (
     seems_relative,
 )
 from verifications.proofs.policy import (
+    DEFINITION,
+    MAX_RESTRICTIONS,
+    OR_TWIN,
     PROVEN_BY,
     REVOCATION_REQUIREMENT,
     SD_JWT_FIELDS,
@@ -23,7 +26,6 @@ from verifications.proofs.proof_items import (
     MAX_ITEMS,
     MAX_NAMES,
     MAX_REFERENTS,
-    MAX_RESTRICTIONS,
     PREDICATE_TYPES,
     RESERVED_SUFFIX,
     RESTRICTION_FIELDS,
@@ -192,6 +194,9 @@ def _read_restrictions(errors: _Errors, path: str, body: dict) -> dict:
     values = _read_list(
         errors, path, body.get("restrictions"), _read_restriction, MAX_RESTRICTIONS
     )
+    # Each twin is an alternative of its own.
+    if sum(2 if OR_TWIN in one else 1 for one in values) > MAX_RESTRICTIONS:
+        errors[path].append(f"Give at most {MAX_RESTRICTIONS}; {OR_TWIN} makes two.")
     return {"restrictions": values} if values else {}
 
 
@@ -223,7 +228,23 @@ def _read_restriction(errors: _Errors, path: str, body: dict) -> dict:
         restriction[PROVEN_BY] = _read_names(
             errors, f"{path}.{PROVEN_BY}", body[PROVEN_BY], MAX_PROVEN_BY
         )
+    if body.get(OR_TWIN) is not None:
+        _read_or_twin(errors, f"{path}.{OR_TWIN}", body[OR_TWIN], restriction)
     return restriction
+
+
+def _read_or_twin(errors: _Errors, path: str, value: object, restriction: dict) -> None:
+    """Add `orTwin` to the restriction, with which the rest of it must go together."""
+    if not isinstance(value, bool):
+        errors[path].append("Give true or false.")
+    if value is not True:
+        return
+    restriction[OR_TWIN] = True
+    if not {DEFINITION} <= restriction.keys() <= {DEFINITION, "value", OR_TWIN}:
+        errors[path].append(
+            f"Name the {DEFINITION} beside it, and nothing else but `value`: a twin "
+            "has another schema and another issuer."
+        )
 
 
 def _read_revocation_requirement(errors: _Errors, prefix: str, part: dict) -> dict:

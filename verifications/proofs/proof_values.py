@@ -1,7 +1,8 @@
 """The `proof` of a verification: what a presentation shows for each policy item."""
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 
+from verifications.proofs.policy import DEFINITION
 from verifications.proofs.presentation_reading import (
     SINGLE_VALUE,
     Answer,
@@ -11,16 +12,36 @@ from verifications.proofs.proof_items import Item
 
 
 def proof_by_item(
-    items: Iterable[Item], presentation: Presentation, is_valid: bool
+    items: Iterable[Item],
+    presentation: Presentation,
+    is_valid: bool,
+    with_definition: Container[str] = (),
 ) -> dict[str, dict]:
     """The `proof` by the name of the policy item.
 
-    is_valid: else no predicate counts as proven.
+    is_valid: else no predicate counts as proven. with_definition: names of items whose
+    entry says of which definition the credential is.
     """
-    return {
-        item.policy_name: proof_entry(item, own_answers(presentation, item), is_valid)
-        for item in items
-    }
+    proof = {}
+    for item in items:
+        answers = own_answers(presentation, item)
+        entry = proof_entry(item, answers, is_valid)
+        if item.policy_name in with_definition:
+            entry |= _definition_member(answers, presentation)
+        proof[item.policy_name] = entry
+    return proof
+
+
+def _definition_member(answers: list[Answer], presentation: Presentation) -> dict:
+    """The definition of the credential that answers, unless there are several."""
+    indexes = {answer.index for answer in answers}
+    if len(indexes) != 1:
+        return {}
+    [index] = indexes
+    identifiers = presentation.identifiers
+    if index is None or index >= len(identifiers):
+        return {}
+    return {DEFINITION: identifiers[index].definition_id}
 
 
 def own_answers(presentation: Presentation, item: Item) -> list[Answer]:

@@ -13,6 +13,7 @@ from typing import Any, Self
 
 from core.errors import PeerError
 from verifications.proofs.policy import (
+    MAX_RESTRICTIONS,
     MAX_TIMESTAMP,
     NO_REQUIREMENT,
     Interval,
@@ -28,7 +29,6 @@ from verifications.proofs.proof_items import (
     MAX_ITEMS,
     MAX_NAMES,
     MAX_REFERENTS,
-    MAX_RESTRICTIONS,
     MAX_SUFFIX,
     MIN_SUFFIX,
     PREDICATE_TYPES,

@@ -133,6 +133,18 @@ CONDITIONS = {
 }
 
 
+def test_a_definition_or_its_twin_is_a_box_of_the_builder(browser, url, definition):
+    chosen = definition.definition_id
+    made = build(browser, url, item_0_any_0_definition=chosen, item_0_any_0_twin="on")
+    items = made.unsealed_body()["attributes"]
+    named = {"credentialDefinitionId": chosen, "orTwin": True}
+    assert items[0]["restrictions"] == [named]
+    page = read(browser, f"{url}/policies/{made.pk}")
+    assert "<bdi>Degree</bdi></strong> that you issued (or its twin)" in page
+    again = read(browser, f"{url}/policies/new?policy={made.pk}&view=builder")
+    assert 'name="item_0_any_0_twin" checked' in again
+
+
 def test_a_condition_is_said_in_words():
     for (kind, number), words in CONDITIONS.items():
         item = PolicyItem("year", ("year",), kind, number)
