@@ -34,13 +34,19 @@ from agency.words.cards import Card, draw_card
 from core.api.pagination import only_columns
 from core.api.views import heavy
 from core.work import transactions
-from credentials import publications, publishing
+from credentials import publications, publishing, twins
 from credentials.api.definitions import read_schema
-from credentials.ledgers import ledger_of
-from credentials.models import Credential, CredentialDefinition, Publication, Schema
+from credentials.ledgers import ledger_of, network_with
+from credentials.models import (
+    Credential,
+    CredentialDefinition,
+    Publication,
+    Schema,
+    WebvhDid,
+)
 from credentials.models.schema import build_schema_body
 from tenants import audit
-from tenants.models import Permission, Tenant
+from tenants.models import Network, Permission, Tenant
 from wallets.models import Wallet
 
 MAX_COUNTED = 10_000  # credentials of a definition, the newest
@@ -191,8 +197,37 @@ def show_definition(request: MemberRequest, object_id: UUID) -> HttpResponse:
         "max_counted": MAX_COUNTED,
         "registry": registry_fill(found),
         "may_issue": request.membership.may(Permission.OPERATE),
+        "network": network_with(request.tenant.network, found.definition_id),
+        "twin": twins.find_twin(found),
+        "form": OnceForm(),
     }
+    context["may_have_twin"] = not context["twin"] and may_have_twin(found)
     return render(request, "studio/definition.html", context)
+
+
+def may_have_twin(definition: CredentialDefinition) -> bool:
+    """Whether there is a did:webvh beside its network, by which it can be published."""
+    if definition.twin_of or not definition.is_anoncreds:
+        return False
+    if definition.tenant.network.kind == Network.Kind.WEBVH:
+        return False
+    live = WebvhDid.objects.filter(tenant=definition.tenant, next_key__isnull=False)
+    return live.exists()
+
+
+@heavy
+@member_action("studio:definition", needs=Permission.OPERATE)
+def make_twin(request: MemberRequest, object_id: UUID) -> HttpResponse:
+    """Publish the definition by the organization's did:webvh too, as the API does.
+
+    Leads to the twin. The errors of create_twin() are shown on the page.
+    """
+    found = get_definition(request.tenant, object_id)
+    create = audit.recorded(twins.create_twin, "definition.created", by=request)
+    with twins.preparing_twin(found) as prepare:
+        made = create(found, prepare())
+    messages.success(request, "The twin is published.")
+    return redirect("studio:definition", request.tenant.pk, made.pk)
 
 
 def example_card(definition: CredentialDefinition) -> Card:

@@ -187,6 +187,7 @@ urlpatterns = [
         ("", definitions.show_definition, "definition"),
         ("/revoke", revoke_many.revoke_many, "definition_revocation"),
         ("/design", card_design.design_cards, "definition_design"),
+        ("/twin", definitions.make_twin, "make_twin"),
         ("/template.csv", bulks.download_template, "bulk_template"),
     ),
     *routes(

@@ -265,6 +265,7 @@ NO_PAGES: dict[str, str] = {
     "admin:": "leads to the page of an object, or is 404",
     "studio:new_key": ACTION,
     "studio:make_webvh": ACTION,
+    "studio:make_twin": ACTION,
     "studio:new_webhook": ACTION,
     "studio:enable_webhook": ACTION,
     "studio:disable_webhook": ACTION,

@@ -219,3 +219,30 @@ def test_which_attribute_names_the_person_is_chosen(browser, url, api):
     given = {"name": "x", "rows": "3", "attribute_0": "name", "recipient": "2"}
     refused = browser.send(f"{url}/definitions/new", **given)
     assert "This attribute has no name" in refused.text
+
+
+def test_a_button_makes_the_twin_and_each_leads_to_the_other(
+    browser, url, api, settings, stored_keys
+):
+    made, page = define(browser, url, support_revocation="on")
+    assert "Make its twin" not in page
+    settings.PUBLIC_URL = "https://agency.example.org"
+    api.put("/tenants/webvhDid", {})
+    own = f"{url}/definitions/{made.pk}"
+    assert "Make its twin" in read(browser, own)
+    answer = browser.send(f"{own}/twin")
+    twin = CredentialDefinition.objects.get(twin_of=made.definition_id)
+    other = f"{url}/definitions/{twin.pk}"
+    assert answer.url == other
+    page = read(browser, other)
+    assert f'href="{own}"' in page and "This is the twin of" in page
+    assert "Published</span> did:webvh" in page
+    page = read(browser, own)
+    assert f'href="{other}"' in page and "Make its twin" not in page
+    created = AuditEntry.objects.filter(action="definition.created")
+    assert str(twin.pk) in created.values_list("object_id", flat=True)
+    browser.send(f"{own}/twin")
+    assert f"Its twin is {twin.definition_id}." in read(browser, own)
+    api.post("/tenants/webvhDid/end")
+    api.delete(f"/definitions/credentials/{twin.definition_id}")
+    assert "Make its twin" not in read(browser, own)

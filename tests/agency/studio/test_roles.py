@@ -42,7 +42,7 @@ ROUTES = {
         connection_reveal accept_connection ping_connection rotate_connection
         credential_accept credential_cancel credential_reveal
         verification_accept verification_cancel verification_reveal ask_again
-        retry_publication issue_credential check_card
+        retry_publication issue_credential check_card make_twin
         pause_bulk resume_bulk retry_bulk connect_wallet issue_to_wallet
         create_wallet_link revoke_wallet_link set_up_samples
     """,
