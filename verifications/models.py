@@ -453,6 +453,16 @@ class Verification(Exchange):
         WaitingAnswer.objects.create(tenant_id=self.tenant_id, verification_id=self.pk)
         transaction.on_commit(lambda: notify_worker(WaitingAnswer.TASK))
 
+    def keep_unsent(self, pending: dict[str, Any]) -> None:
+        """Prover: store what is going to be sent to a verifier elsewhere.
+
+        In the caller's transaction. Nothing that others see has changed.
+        """
+        sealed = vault.sealed_value(self, "presentation", pending)
+        rows = Verification.objects.filter(pk=self.pk, state=self.State.REQUESTED)
+        rows.update(presentation=sealed)
+        self.presentation = sealed
+
     def receive_answer(self, answer: dict[str, Any], outcome: Outcome) -> None:
         """Verifier: a wallet of OpenID4VP has answered. outcome: our verdict."""
         checks = [check._asdict() for check in outcome.checks]
@@ -468,7 +478,7 @@ class Verification(Exchange):
         )
 
     def receive_refusal(self) -> None:
-        """Verifier: a wallet of OpenID4VP has declined."""
+        """The other side of OpenID4VP has declined, or does not take the answer."""
         move(self, [self.State.REQUESTED], self.State.REJECTED, problem="abandoned")
 
     def receive_verdict(self, is_valid: bool, cause: str = "") -> None:

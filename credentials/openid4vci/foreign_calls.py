@@ -76,10 +76,11 @@ class Calls:
         """Return the address, and give the connection to the database back."""
         network_reads.forbid_in_transaction()
         if not isinstance(url, str) or len(url) > MAX_URL or not is_secure(url):
-            raise Invalid(
-                "address_refused",
-                f"An address of the {self.party} is not one of https.",
-            )
+            message = f"An address of the {self.party} is not one of https."
+            raise Invalid("address_refused", message)
+        if url.startswith(f"{settings.PUBLIC_URL}/"):
+            message = f"An address of the {self.party} is one of this server."
+            raise Invalid("address_refused", message)
         connection.close()  # while the host takes its time
         return url
 

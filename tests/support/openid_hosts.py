@@ -3,11 +3,15 @@
 import json
 import time
 from contextlib import contextmanager
-from urllib.parse import parse_qs, quote
+from urllib.parse import parse_qs, quote, urlencode
+
+from cryptography import x509
+from joserfc import jwe
+from joserfc.jwk import ECKey
 
 from tests.support.http_servers import http_server
 from tests.support.sd_jwt import Issuer
-from wallets.jose import sd_jwt, signing
+from wallets.jose import certificates, encryption, sd_jwt, signing
 
 CODE_GRANT = "urn:ietf:params:oauth:grant-type:pre-authorized_code"
 VCT = "urn:eu:pid"
@@ -155,6 +159,103 @@ class IssuerHost:
 def issuing():
     """Run an IssuerHost."""
     host = IssuerHost()
+    with http_server(host.respond) as server:
+        host.start(server.url)
+        yield host
+
+
+class VerifierHost:
+    """A verifier that asks for the card of the state, and judges what it gets.
+
+    changes: of the request. kind: of its client_id.
+    """
+
+    def __init__(self):
+        self.changes, self.kind = {}, "x509_hash"
+        self.answers, self.headers, self.calls = {}, {}, []
+        self.got = None  # what the wallet has said, decrypted
+        self.nonce = "a-nonce"
+
+    def start(self, url):
+        self.url = url
+        self.signer = Issuer(url)
+        name = x509.SubjectAlternativeName([x509.DNSName("127.0.0.1")])
+        self.secret = signing.generate_secret()
+        self.x5c = self.signer.x5c
+        [leaf] = certificates.read_chain(self.x5c)
+        key = self.signer.authority
+        builder = x509.CertificateBuilder().subject_name(leaf.subject)
+        builder = builder.issuer_name(leaf.issuer).public_key(leaf.public_key())
+        builder = builder.serial_number(1).not_valid_before(leaf.not_valid_before_utc)
+        builder = builder.not_valid_after(leaf.not_valid_after_utc)
+        builder = builder.add_extension(name, critical=False)
+        der = certificates.sign_certificate(builder, key.secret)
+        self.x5c = certificates.encode_chain([der])
+
+    @property
+    def client_id(self):
+        [leaf] = certificates.read_chain(self.x5c)
+        value = certificates.hash_of(leaf)
+        return f"x509_hash:{value}" if self.kind == "x509_hash" else self.kind
+
+    def link(self, **query):
+        given = {"client_id": self.client_id, "request_uri": f"{self.url}/request"}
+        return f"openid4vp://?{urlencode(given | query)}"
+
+    def request(self, wallet_nonce=None):
+        jwk = signing.public_jwk_of(self.secret) | {"use": "enc", "alg": "ECDH-ES"}
+        query = {
+            "id": "card", "format": "dc+sd-jwt", "meta": {"vct_values": [VCT]},
+            "claims": [{"path": ["name"]}, {"path": ["over_18"], "values": [True]}],
+        }  # fmt: skip
+        body = {
+            "client_id": self.client_id,
+            "response_type": "vp_token",
+            "response_mode": "direct_post.jwt",
+            "response_uri": f"{self.url}/response",
+            "nonce": self.nonce,
+            "state": "a-state",
+            "aud": "https://self-issued.me/v2",
+            "dcql_query": {"credentials": [query]},
+            "client_metadata": {
+                "client_name": "Somebody famous",
+                "jwks": {"keys": [jwk]},
+                "encrypted_response_enc_values_supported": ["A256GCM"],
+            },
+        }
+        if wallet_nonce:
+            body["wallet_nonce"] = wallet_nonce
+        body |= self.changes
+        body = {name: one for name, one in body.items() if one is not None}
+        secret = self.signer.secret
+        return signing.sign_token(body, secret, "oauth-authz-req+jwt", x5c=self.x5c)
+
+    def respond(self, call):
+        self.calls.append(f"{call.command} {call.path}")
+        form = parse_qs(call.read().decode())
+        status, said = self.answers.get(call.path) or self.answer(call.path, form)
+        data = said if isinstance(said, bytes) else json.dumps(said).encode()
+        call.answer(status, data, **self.headers)
+
+    def answer(self, path, form):
+        if path == "/request":
+            [nonce] = form.get("wallet_nonce", [None])
+            return 200, self.request(nonce).encode()
+        [response] = form["response"]
+        key = ECKey.import_key(
+            signing.public_jwk_of(self.secret)
+            | {"d": signing.encode_base64url(self.secret)}
+        )
+        opened = jwe.decrypt_compact(response, key, registry=encryption.REGISTRY)
+        self.got = json.loads(opened.plaintext)
+        assert self.got["state"] == "a-state"
+        return 200, {}
+
+
+@contextmanager
+def verifying():
+    """Run a VerifierHost."""
+    host = VerifierHost()
     with http_server(host.respond) as server:
         host.start(server.url)
         yield host

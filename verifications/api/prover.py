@@ -1,6 +1,7 @@
 """Verifications in the wallet API: the prover's side."""
 
 from collections.abc import Iterable, Sequence
+from functools import partial
 
 from rest_framework import serializers
 from rest_framework.parsers import FormParser, MultiPartParser
@@ -19,7 +20,7 @@ from core.api.notes import NotesParameters, notes_in
 from core.api.openapi.operation import form_or_json, operation
 from core.api.pagination import list_parameters
 from core.api.views import heavy
-from credentials.models import Credential
+from credentials.models import Credential, CredentialFormat
 from credentials.openid4vci.issuers import find_wallet_link
 from tenants.models import Scope
 from verifications import messages
@@ -141,6 +142,7 @@ class WalletVerifications(WalletExchangeView):
         request=form_or_json(VerificationDataParameters),
         response=AvailableCredentials,
     )
+    @heavy
     def available_for_data(self, request: Request, walletId: str) -> Response:
         wallet = self.wallet
         body = self.parse_body(VerificationDataParameters)
@@ -170,7 +172,9 @@ class WalletVerifications(WalletExchangeView):
         link: str,
         selections: Sequence[Selection] | None = None,
     ) -> Response:
-        answered = self.perform(presenting.answer_link, wallet, link, selections)
+        # It commits by itself, and does nothing twice.
+        answer = partial(presenting.answer_link, wallet, link, selections)
+        answered = self.perform(lambda verification: verification, prepare=answer)
         return self.changed_exchange(answered.pk)
 
     def answer_shared(
@@ -223,6 +227,10 @@ class WalletVerifications(WalletExchangeView):
         verification: Verification,
         selections: Sequence[Selection] | None = None,
     ) -> Response:
+        if verification.format == CredentialFormat.SD_JWT:
+            answer = partial(presenting.answer_again, verification, selections)
+            self.perform(lambda answered: answered, prepare=answer)
+            return self.changed_exchange(verification.pk)
         self.perform(
             prover.send_answer,
             verification,

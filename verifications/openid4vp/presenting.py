@@ -1,13 +1,16 @@
 """A hosted wallet answers a request of OpenID4VP with SD-JWT VCs that it holds.
 
 A verifier that is hosted here is never called over the network: what it is asked and
-told is one transaction with what the wallet stores.
+told is one transaction with what the wallet stores. To another one the answer is sent
+outside of transactions; what is to be sent is stored before, with what it shows.
 """
 
 import json
+import secrets
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -17,11 +20,19 @@ from django.db.models import Value as SqlValue
 from connections.link_expiry import require_unexpired
 from connections.protocols.connectionless import link_gone_error, link_taken_error
 from core.database.uuids import parse_uuid
-from core.errors import Conflict, Invalid, PeerError
-from core.work import transactions
+from core.errors import (
+    Conflict,
+    InProgress,
+    Invalid,
+    PeerError,
+    Unavailable,
+    WrongState,
+)
+from core.work import network_reads, transactions
 from credentials.models import Credential, CredentialFormat
 from credentials.openid4vci.errors import ProtocolError
-from credentials.openid4vci.holding import HostedLists
+from credentials.openid4vci.foreign_calls import Calls, is_secure, json_of
+from credentials.openid4vci.holding import HostedLists, thread_of
 from credentials.openid4vci.issuers import find_hosted
 from tenants import vault
 from verifications.models import Verification
@@ -42,21 +53,27 @@ SCHEMES = ("openid4vp", "haip-vp")
 State = Verification.State
 MAX_NAME = 200
 AT_ONCE = 20  # credentials that are decrypted before the next are read
+SENDING_SECONDS = 60  # longer than the calls of a step take (foreign_calls.py)
+REQUEST_TYPE = "application/oauth-authz-req+jwt"
 
 
 @dataclass(frozen=True)
 class Request:
     """A request object whose signature is that of its certificate.
 
-    items: what is asked for, by name; one of the queries of an item answers it.
+    items: what is asked for, by name; one of the queries of an item answers it. link: of
+    a verifier elsewhere.
     """
 
     body: dict[str, Any]
     verifier_name: str
     items: dict[str, list[Wanted]]
+    link: str = ""
 
     @property
     def thread_id(self) -> str:
+        if self.link:
+            return thread_of(self.link)
         return signing.sha256_of(f"{self.body['client_id']} {self.body['nonce']}")
 
     @cached_property
@@ -83,16 +100,17 @@ def bad_request(why: str) -> Invalid:
 def read_request(link: str) -> Request:
     """Read the request behind a link, and check who has signed it.
 
+    Outside of transactions, if the verifier is elsewhere: then errors as of Calls too.
     400 `bad_verificationData`; 409 `request_not_signed`, `answer_not_encrypted`,
     `unknown_transaction_data`, `offer_gone`, `offer_taken`, `link_expired`.
     """
     try:
-        query = {
-            name: values[0] for name, values in parse_qs(urlsplit(link).query).items()
-        }
-        address, client_id = query["request_uri"], query["client_id"]
-        text = _read_request_object(address)
-        return parse_request(text, client_id)
+        query = _query_of(link)
+        client_id = query["client_id"]
+        if is_of_others(link):
+            nonce, text = _fetch_request_object(query)
+            return parse_request(text, client_id, link, nonce)
+        return parse_request(_read_request_object(query["request_uri"]), client_id)
     except KeyError as error:
         raise bad_request(f"it has no {error.args[0]}") from None
     except ValueError as error:
@@ -101,6 +119,37 @@ def read_request(link: str) -> Request:
         if error.code in ("bad_link", "bad_token"):
             raise bad_request(error.message) from None
         raise
+
+
+def _query_of(link: str) -> dict[str, str]:
+    return {name: values[0] for name, values in parse_qs(urlsplit(link).query).items()}
+
+
+def is_of_others(link: str) -> bool:
+    """Whether the request of a link is read elsewhere, or carried by it."""
+    try:
+        query = _query_of(link)
+        return find_hosted(query.get("request_uri", "")) is None
+    except (PeerError, ValueError):
+        return False
+
+
+def _fetch_request_object(query: dict[str, str]) -> tuple[str, str]:
+    """The nonce that was sent, if any, and the request object (OpenID4VP section 5)."""
+    if "request" in query:
+        return "", query["request"]
+    calls, nonce = Calls("verifier"), ""
+    if query.get("request_uri_method") == "post":
+        nonce = secrets.token_urlsafe(16)
+        form = {"wallet_nonce": nonce}
+        response = calls.post_form(query["request_uri"], form, Accept=REQUEST_TYPE)
+    else:
+        response = calls.get(query["request_uri"], REQUEST_TYPE)
+    if response.status in (404, 410):
+        raise link_gone_error()
+    if response.status != 200:
+        raise bad_request("the request cannot be read")
+    return nonce, response.body.decode("latin-1").strip()
 
 
 def _read_request_object(address: str) -> str:
@@ -128,22 +177,32 @@ def _find_hosted_request(address: str) -> Verification:
     return found
 
 
-def parse_request(text: str, client_id: str) -> Request:
+def parse_request(
+    text: str, client_id: str, link: str = "", wallet_nonce: str = ""
+) -> Request:
     """Check a request object (OpenID4VP section 5) against the link's `client_id`.
 
-    PeerError `bad_token` if it is none.
+    link: of a verifier elsewhere, which is called by its certificate. wallet_nonce: that
+    it must repeat. PeerError `bad_token` if it is none.
     """
     token = signing.read_token(text, requests.TYP)
     body = token.payload
     try:
-        [leaf, *_] = certificates.read_chain(token.header.get("x5c"))
+        chain = certificates.read_chain(token.header.get("x5c"))
+        if link:
+            now = datetime.fromtimestamp(network_reads.now(), UTC)
+            certificates.check_links(chain, now)
+        leaf = chain[0]
         token.verify(certificates.key_of(leaf))
     except PeerError as error:
         raise PeerError("request_not_signed", error.message) from None
-    is_named = client_id == f"x509_hash:{certificates.hash_of(leaf)}"
-    if not is_named or body.get("client_id") != client_id:
+    if not _is_named(client_id, leaf, body) or body.get("client_id") != client_id:
         raise PeerError(
             "request_not_signed", "The request is not signed by whom its link names."
+        )
+    if wallet_nonce and body.get("wallet_nonce") != wallet_nonce:
+        raise PeerError(
+            "request_not_signed", "The request was signed before it was asked for."
         )
     if body.get("response_mode") != "direct_post.jwt":
         raise PeerError(
@@ -159,10 +218,45 @@ def parse_request(text: str, client_id: str) -> Request:
         if not isinstance(body.get(name), str) or not body[name]:
             raise signing.bad_token(f"it has no {name}")
     _encryption_of(body)
-    metadata = body["client_metadata"]
-    name = metadata.get("client_name")
-    name = name if isinstance(name, str) and name else certificates.common_name_of(leaf)
-    return Request(body, name[:MAX_NAME], dcql.read_items(body.get("dcql_query")))
+    name = body["client_metadata"].get("client_name")
+    if link:
+        _check_foreign(body)
+        host = urlsplit(body["response_uri"]).hostname
+        name = f"{certificates.common_name_of(leaf)} ({host})".strip()
+    elif not isinstance(name, str) or not name:
+        name = certificates.common_name_of(leaf)
+    items = dcql.read_items(body.get("dcql_query"))
+    return Request(body, name[:MAX_NAME], items, link)
+
+
+def _is_named(
+    client_id: str, leaf: certificates.Certificate, body: dict[str, Any]
+) -> bool:
+    """Whether a certificate is that of a client_id (OpenID4VP section 5.9.3)."""
+    kind, _, name = client_id.partition(":")
+    if kind == "x509_hash":
+        return name == certificates.hash_of(leaf)
+    if kind == "x509_san_dns":
+        _, hosts = certificates.names_of(leaf)
+        # Nobody has told us that this client may be answered elsewhere.
+        return (
+            name in hosts and urlsplit(str(body.get("response_uri"))).hostname == name
+        )
+    return False
+
+
+def _check_foreign(body: dict[str, Any]) -> None:
+    """PeerError `bad_token` for a request that is old, or of another kind."""
+    now = network_reads.now()
+    address, ends_at = body["response_uri"], body.get("exp", now + 1)
+    if not is_secure(address) or find_hosted(address) is not None:
+        raise signing.bad_token("its response_uri is no address of https elsewhere")
+    if body.get("response_type", "vp_token") != "vp_token":
+        raise signing.bad_token("it asks for something else than a vp_token")
+    if body.get("aud", requests.AUDIENCE) != requests.AUDIENCE:
+        raise signing.bad_token("it is for another wallet")
+    if not signing.is_time(ends_at) or ends_at <= now:
+        raise signing.bad_token("it has expired")
 
 
 def _encryption_of(body: dict[str, Any]) -> tuple[dict[str, Any], str]:
@@ -263,28 +357,145 @@ def _answer_of(
     return None
 
 
-@transactions.atomic()
 def answer_link(
     wallet: Wallet, link: str, selections: Sequence[Selection] | None = None
 ) -> Verification:
     """Answer the request behind a link. A second call returns the same answer.
 
-    selections: the credential of each item; without them the oldest that fits.
+    selections: the credential of each item; without them the oldest that fits. Outside
+    of transactions, if the verifier is elsewhere.
 
     Errors as of read_request(); 400 `unknown_policy`, `unknown_credential`,
     `selected_twice`, `restriction_not_met`; 409 `nothing_fits`, `quota_exceeded`; 503
-    `organization_frozen`.
+    `organization_frozen`. Of a verifier elsewhere also 409 `verifier_refused`,
+    `answer_in_progress`; 503 `verifier_unavailable`: then the call may be repeated.
     """
-    wallet.lock_or_404()
-    request, verification = _receive(wallet, link)
-    if verification.state == State.REQUESTED:
-        _answer(verification, request, selections)
+    if not is_of_others(link):
+        return _answer_here(wallet, link, selections)
+    known = _find_of_others(wallet, link)
+    request = request_of(known) if known else read_request(link)
+    with transactions.atomic():
+        wallet.lock_or_404()
+        verification = _find_of_others(wallet, link)
+        if verification is None:
+            verification = preview(wallet, request)
+            verification.insert_within_quota()
+        if verification.state != State.REQUESTED:
+            return verification
+        pending = _prepare_sending(verification, request, selections)
+    return _send_elsewhere(verification, request, pending)
+
+
+def answer_again(
+    verification: Verification, selections: Sequence[Selection] | None = None
+) -> Verification:
+    """Answer a request that is stored, as its verifier did not take the first answer.
+
+    Outside of transactions. Errors as of answer_link(); 409 `wrong_state`.
+    """
+    request = request_of(verification)
+    with transactions.atomic():
+        verification.wallet.lock_or_404()
+        verification.refresh_from_db()
+        if verification.state != State.REQUESTED:
+            raise WrongState(verification, [State.REQUESTED])
+        pending = _prepare_sending(verification, request, selections)
+    return _send_elsewhere(verification, request, pending)
+
+
+def _find_of_others(wallet: Wallet, link: str) -> Verification | None:
+    """What this wallet has answered to a link of a verifier elsewhere."""
+    rows = Verification.objects.filter(thread_id=thread_of(link), wallet=wallet)
+    return rows.filter(role=Verification.Role.PROVER).first()
+
+
+def _prepare_sending(
+    verification: Verification,
+    request: Request,
+    selections: Sequence[Selection] | None,
+) -> dict[str, Any]:
+    """Store what is going to be sent. 409 `answer_in_progress` while another call sends.
+
+    In the caller's transaction, with the lock of the wallet.
+    """
+    former = vault.unseal(verification, "presentation") or {}
+    if former.get("until", 0) > time.time():
+        raise InProgress(
+            "answer_in_progress",
+            "The answer is being sent. Read the verification again in a moment.",
+        )
+    vp_token, proof = _present(verification, request, selections)
+    until = time.time() + SENDING_SECONDS
+    pending = {"vp_token": vp_token, "proof": proof, "until": until}
+    verification.keep_unsent(pending)
+    return pending
+
+
+def _send_elsewhere(
+    verification: Verification, request: Request, pending: dict[str, Any]
+) -> Verification:
+    answer = {"vp_token": pending["vp_token"], "state": request.body.get("state")}
+    try:
+        _post_answer(request, answer)
+    except Unavailable:
+        with transactions.atomic():  # the next call need not wait
+            verification.keep_unsent(pending | {"until": 0})
+        raise
+    except (PeerError, Invalid):
+        with transactions.atomic():
+            verification.receive_refusal()
+        raise
+    try:
+        with transactions.atomic():
+            verification.present({"vp_token": pending["vp_token"]}, pending["proof"])
+    except WrongState:  # it was declined meanwhile
+        verification.refresh_from_db()
     return verification
 
 
+def _post_answer(request: Request, answer: dict[str, Any]) -> None:
+    """Send an answer to a verifier elsewhere. 409 `verifier_refused`. See Calls."""
+    form = {"response": _encrypt(request, answer)}
+    response = Calls("verifier").post_form(request.body["response_uri"], form)
+    if response.status != 200:
+        why = json_of(response).get("error_description")
+        why = why[:MAX_NAME] if isinstance(why, str) else f"status {response.status}"
+        message = f"The verifier has refused the answer: {why}"
+        raise PeerError("verifier_refused", message)
+
+
 @transactions.atomic()
+def _answer_here(
+    wallet: Wallet, link: str, selections: Sequence[Selection] | None
+) -> Verification:
+    wallet.lock_or_404()
+    request, verification = _receive(wallet, link)
+    if verification.state == State.REQUESTED:
+        vp_token, proof = _present(verification, request, selections)
+        verification.present({"vp_token": vp_token}, proof)
+        _send(request, {"vp_token": vp_token, "state": request.body.get("state")})
+    return verification
+
+
 def decline_link(wallet: Wallet, link: str, reason: str = "") -> Verification:
     """Decline the request behind a link, and tell its verifier."""
+    if not is_of_others(link):
+        return _decline_here(wallet, link, reason)
+    request = read_request(link)
+    answer = {"error": answers.DECLINED, "state": request.body.get("state")}
+    _post_answer(request, answer)
+    with transactions.atomic():
+        wallet.lock_or_404()
+        verification = _find_of_others(wallet, link)
+        if verification is None:
+            verification = preview(wallet, request)
+            verification.insert_within_quota()
+        verification.decline(reason)
+        return verification
+
+
+@transactions.atomic()
+def _decline_here(wallet: Wallet, link: str, reason: str) -> Verification:
     wallet.lock_or_404()
     request, verification = _receive(wallet, link)
     answer = {"error": answers.DECLINED, "state": request.body.get("state")}
@@ -320,13 +531,15 @@ def _find_answered(wallet: Wallet, link: str) -> Verification | None:
     return rows.filter(role=Verification.Role.PROVER).first()
 
 
-def _answer(
+def _present(
     verification: Verification,
     request: Request,
     selections: Sequence[Selection] | None,
-) -> None:
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The `vp_token` of an answer, and what it shows of each item. See answer_link()."""
     chosen = _choose(verification, request, selections)
-    vp_token, proof = {}, {}
+    vp_token: dict[str, Any] = {}
+    proof: dict[str, Any] = {}
     items = {
         one.policy_name: one for one in ProofRequest.of_policy(request.policy).items
     }
@@ -348,8 +561,7 @@ def _answer(
         shown = {one: Value(texts[one], "") for one in wanted.names if one in texts}
         answered = [Answer("revealed_attr_groups", 0, shown)]
         proof[name] = {**proof_entry(items[name], answered, True), "format": FORMAT}
-    verification.present({"vp_token": vp_token}, proof)
-    _send(request, {"vp_token": vp_token, "state": request.body.get("state")})
+    return vp_token, proof
 
 
 def _choose(
@@ -414,14 +626,18 @@ def _bad_selection(code: str, name: str, why: str) -> Invalid:
     return Invalid(code, message, {"parameters": [message]})
 
 
-def _send(request: Request, answer: dict[str, Any]) -> None:
-    """Encrypt an answer and give it to the verifier."""
+def _encrypt(request: Request, answer: dict[str, Any]) -> str:
     jwk, encoding = _encryption_of(request.body)
     plaintext = json.dumps(
         {name: one for name, one in answer.items() if one is not None}
     )
     key_id = str(jwk.get("kid", ""))
-    text = encryption.encrypt(plaintext.encode(), jwk, encoding, key_id)
+    return encryption.encrypt(plaintext.encode(), jwk, encoding, key_id)
+
+
+def _send(request: Request, answer: dict[str, Any]) -> None:
+    """Give an answer to the verifier here."""
+    text = _encrypt(request, answer)
     hosted = _find_hosted_request(request.body["response_uri"])
     try:
         answers.receive_answer(hosted, {"response": text})

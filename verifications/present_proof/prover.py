@@ -21,7 +21,7 @@ from connections.messaging import outbox
 from connections.messaging.router import handles
 from connections.models import Connection
 from connections.protocols import connectionless, discover_features
-from core.errors import PeerError, WrongState
+from core.errors import Conflict, PeerError, WrongState
 from core.work import network_reads, transactions
 from core.work.prepared_results import PreparedResults
 from credentials.ledgers.reads import LedgerReads
@@ -319,7 +319,13 @@ def answer_request(
     selections: Sequence[Selection] | None = None,
     change: PresentationChange | None = None,
 ) -> None:
-    """Make the presentation and send it: prepare_answer(), then send_answer()."""
+    """Make the presentation and send it: prepare_answer(), then send_answer().
+
+    Of OpenID4VP: see presenting.answer_again().
+    """
+    if verification.format == CredentialFormat.SD_JWT:
+        presenting.answer_again(verification, selections)
+        return
     send_answer(verification, prepare_answer(verification, selections, change))
 
 
@@ -348,6 +354,8 @@ def prepare_answer(
     """
     if verification.state != State.REQUESTED:
         raise WrongState(verification, [State.REQUESTED])
+    if verification.format == CredentialFormat.SD_JWT:
+        raise Conflict("wrong_state", "Answer it in the wallet, where it is called.")
     proof_request = verification.require_proof_request()
     items = proof_request.items
     ledger = LedgerReads(verification.tenant)

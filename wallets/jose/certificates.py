@@ -169,12 +169,7 @@ def check_own_chain(
     the organization, which the leaf must name. 400 `invalid_certificate`.
     """
     try:
-        _require_leaf(chain[0])
-        for one in chain:
-            require_in_time(one, now)
-        for lower, upper in pairwise(chain):
-            if not _is_signed_by(lower, upper):
-                raise untrusted("one of them was not signed by the next")
+        check_links(chain, now)
         if chain[1:]:
             verify_chain(chain[:-1], chain[-1:], now)
         if not is_named(chain[0], uri):
@@ -183,6 +178,19 @@ def check_own_chain(
         raise Invalid("invalid_certificate", error.message) from None
     has_root = len(chain) > 1 and _is_signed_by(chain[-1], chain[-1])
     return list(chain[:-1] if has_root else chain)
+
+
+def check_links(chain: Sequence[Certificate], now: datetime) -> None:
+    """Check that each of a chain was signed by the next, and all are valid now.
+
+    Nothing is said of who trusts the last one. PeerError `untrusted_certificate`.
+    """
+    _require_leaf(chain[0])
+    for one in chain:
+        require_in_time(one, now)
+    for lower, upper in pairwise(chain):
+        if not _is_signed_by(lower, upper):
+            raise untrusted("one of them was not signed by the next")
 
 
 def check_anchor(certificate: Certificate, now: datetime) -> None:

@@ -31,8 +31,13 @@ REGISTRY = _Registry(algorithms=["ECDH-ES", *ENCODINGS], strict_check_header=Fal
 
 
 def encrypt(plaintext: bytes, jwk: JWK, encoding: str, key_id: str) -> str:
-    """Encrypt to a public key, in the compact form. encoding: one of ENCODINGS."""
-    header = {"alg": "ECDH-ES", "enc": encoding, "kid": key_id}
+    """Encrypt to a public key, in the compact form. encoding: one of ENCODINGS.
+
+    key_id: its `kid`, "" if it has none.
+    """
+    header = {"alg": "ECDH-ES", "enc": encoding}
+    if key_id:
+        header["kid"] = key_id
     key = _key_of({name: jwk[name] for name in ("kty", "crv", "x", "y")})
     return jwe.encrypt_compact(header, plaintext, key, registry=REGISTRY)
 
