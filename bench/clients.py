@@ -84,6 +84,26 @@ def cycle_story(
     return lambda: client.make(pair.cycle(policy))
 
 
+def exchange_story(
+    url: str,
+    headers: dict[str, str],
+    wallet: str,
+    definition: str,
+    policy: dict[str, Any],
+) -> Story:
+    """Return the story of issuing and verifying, over one connection."""
+    client, pair = Client(url, headers), Pair(wallet, definition)
+    connected: list[bool] = []
+
+    async def story() -> None:
+        if not connected:
+            await client.make(pair.connect())
+            connected.append(True)
+        await client.make(pair.exchange(policy))
+
+    return story
+
+
 def read_story(url: str, headers: dict[str, str], path: str) -> Story:
     """Return the story of one GET."""
     client = Client(url, headers)
@@ -110,7 +130,12 @@ def webhooks_on(port: int) -> Webhooks:
     return Webhooks(port)
 
 
-STORIES = {"cycle": cycle_story, "read": read_story, "acapy_cycle": acapy_cycle}
+STORIES = {
+    "cycle": cycle_story,
+    "exchange": exchange_story,
+    "read": read_story,
+    "acapy_cycle": acapy_cycle,
+}
 
 
 async def run_clients(

@@ -14,8 +14,8 @@ __all__ = ["BOUNDED", "POLICY", "VALUES", "Caller"]
 class Caller:
     """One organization with a connected wallet and a definition, called over HTTP."""
 
-    def __init__(self, url):
-        made = create_organization("Bench")
+    def __init__(self, url, network=None):
+        made = create_organization("Bench", network_id=network)
         self.url, self.session = url, requests.Session()
         self.session.headers.update(
             {
