@@ -492,6 +492,9 @@ def test_no_did_has_an_address_that_some_wallets_refuse(settings, address):
     with pytest.raises(Conflict) as refused:
         Organization("Faber", network_id="webvh")
     assert refused.value.code == "no_public_host"
+    acme = Organization("Acme")
+    assert refusal(acme.put, "/tenants/webvhDid") == "no_public_host"
+    assert refusal(acme.post, "/tenants/webvhDid/end") == "no_webvh_did"
 
 
 @pytest.fixture
