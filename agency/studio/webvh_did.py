@@ -28,7 +28,9 @@ class HostForm(OnceForm):
 
 class EndForm(OnceForm):
     deactivate = forms.BooleanField(
-        label="Nothing that was issued can be proven any more", required=False
+        label="Deactivate it: nothing that was issued by it can be proven or verified "
+        "any more, by no wallet app",
+        required=False,
     )
 
 

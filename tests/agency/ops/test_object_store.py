@@ -14,6 +14,8 @@ from moto.s3.models import s3_backends
 from moto.server import ThreadedMotoServer
 
 from agency.ops import stored_files
+from credentials.ledgers.webvh import served_logs
+from credentials.models import WebvhDid
 from tests.agency.ops.test_backups import (
     contents_of,
     database_url,
@@ -21,6 +23,7 @@ from tests.agency.ops.test_backups import (
     manage,
 )
 from tests.agency.ops.test_moving import make_college
+from tests.support.own_webvh import on_webvh, read_log, row_of
 
 __all__ = ["empty_database"]  # a fixture
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
@@ -91,6 +94,22 @@ def test_what_is_stored_is_served(college, options):
         path = name if name.startswith("tails/") else f"assets/{name.split('/')[1]}"
         answer = college.client.get(f"/{path}")
         assert b"".join(answer) == content
+
+
+def test_what_was_served_of_a_did_webvh_is_found(
+    transactional_db, stored_keys, settings
+):
+    served_logs.remember.cache_clear()
+    faber = on_webvh(settings)
+    older = row_of(faber)
+    faber.post("/tenants/webvhDid/rotation")
+    read_log(faber)
+    served_logs.require_whole()
+    assert not served_logs.find_lost()
+    WebvhDid.objects.update(log=older.log, versions=1)  # as an older backup has it
+    assert served_logs.find_forked() == [older.did]
+    WebvhDid.objects.all().delete()
+    assert served_logs.find_lost() == [served_logs.scid_in(older.did)]
 
 
 def test_a_missing_tails_file_is_found(college, options, tmp_path, client):

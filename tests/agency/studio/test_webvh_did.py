@@ -52,8 +52,9 @@ def test_it_says_whether_the_log_can_be_read_from_outside(
 ):
     answers(monkeypatch, body=made.log.encode())
     assert "Not readable" not in read(browser, f"{page}?check=1")
-    answers(monkeypatch, body=b"another")
-    assert "Not readable" in read(browser, f"{page}?check=1")
+    answers(monkeypatch, body=b"another")  # the domain is lost
+    text = read(browser, f"{page}?check=1")
+    assert "Not readable" in text and "whether the domain" in text
     answers(monkeypatch, status=301)
     assert "answers 301" in read(browser, f"{page}?check=1")
     answers(monkeypatch, failure=http.CallFailed("endpoint_unreachable", "no", 0.0))
@@ -83,4 +84,6 @@ def test_it_ends_after_a_question_that_says_what_stays(
     assert made.state == state
     text = read(browser, page)
     assert state in text and "Rotate keys" not in text
+    assert ("It is over" in text) == (state == "Deactivated")
+    assert ("Keep the domain" in text) == (state == "Frozen")
     assert browser.get(f"{page}/end").status_code == 404

@@ -105,6 +105,30 @@ def test_version_1_is_refused(faber, badge, alice):
     assert faber.post("/credentials", body)["credentialId"]
 
 
+def test_no_request_or_proposal_that_names_it_goes_to_a_peer_of_version_1(
+    faber, badge, acme, alice
+):
+    connection = alice.known_as(acme)
+    theirs = alice.known[acme][1]
+    policy = {"name": "Policy", "version": "1.0"}
+    policy["attributes"] = [
+        {"policyName": "level", "restrictions": [{"issuerDid": row_of(faber).did}]}
+    ]
+    asks = (acme.post, f"/verifications/policy/connections/{connection}", policy)
+    wish = {"definitionId": badge["definitionId"], "credentialValues": VALUES}
+    proposes = (alice.put, f"/credentials/propose/{theirs}", wish)
+    first = {"exchangeVersion": "1.0"}
+    acme.put(f"/connections/{connection}/protocols", first)
+    assert_error(error_of(*asks), 409, "needs_version_2")
+    refused = error_of(*proposes[:2], wish | first)
+    assert_error(refused, 409, "needs_version_2")
+    acme.put(f"/connections/{connection}/protocols", {"exchangeVersion": "2.0"})
+    call, *given = asks
+    assert call(*given)["verificationId"]
+    call, *given = proposes
+    assert call(*given)["credentialId"]
+
+
 def test_a_did_that_is_refused_leaves_other_credentials_usable(
     faber, badge, acme, alice, monkeypatch
 ):
