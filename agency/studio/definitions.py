@@ -9,7 +9,7 @@ from typing import NamedTuple
 from uuid import UUID
 
 from django.contrib import messages
-from django.db.models import Q, QuerySet
+from django.db.models import Q, QuerySet, Subquery
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
@@ -256,8 +256,9 @@ class CredentialCounts(NamedTuple):
 
 def count_credentials(definition: CredentialDefinition) -> CredentialCounts:
     """How many of the newest credentials are in each state, and how many in all."""
+    own = Wallet.objects.filter(tenant=definition.tenant, is_organization=True)
     rows = Credential.objects.filter(
-        wallet=Wallet.of_organization(definition.tenant),
+        wallet=Subquery(own.values("pk")[:1]),
         definition_id=definition.definition_id,
     )
     newest = rows.order_by("-pk").values_list("state", flat=True)[:MAX_COUNTED]
