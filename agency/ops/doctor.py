@@ -59,6 +59,7 @@ CLOCK_SECONDS = 2.0
 LEDGERS_SECONDS = 8.0  # for all ledgers, or domains; less than TIMEOUT_SECONDS
 MAX_HOSTS = 20  # domains of did:webvh that are asked, by chance
 CERTIFICATE_DAYS = 14
+SIGNING_DAYS = 30  # an authority signs them by hand
 BACKUP_DAYS = 2
 LITTLE_BYTES = 1024**3
 FULL_BYTES = 100 * 1024**2
@@ -486,14 +487,16 @@ def check_certificate() -> Findings:
 
 def check_signing_certificate() -> Findings:
     end = certificates.read_signing_end()
-    yield from judge_end("signing_certificate", "an organization", end)
+    yield from judge_end("signing_certificate", "an organization", end, SIGNING_DAYS)
 
 
-def judge_end(name: str, whose: str, end: datetime | None) -> Findings:
+def judge_end(
+    name: str, whose: str, end: datetime | None, warning_days: int = CERTIFICATE_DAYS
+) -> Findings:
     if end is None:
         return
     days = certificates.seconds_until(end) / 86400
-    if days < CERTIFICATE_DAYS:
+    if days < warning_days:
         yield Finding(
             name,
             WARNING,

@@ -20,7 +20,12 @@ from core.errors import OrganizationFrozen, TooOften, WrongState
 from core.net.callers import client_address
 from core.text import bounded_json
 from core.valkey import rate_limits
-from credentials.models import CredentialDefinition, Grant, TokenStatusList
+from credentials.models import (
+    CredentialDefinition,
+    Grant,
+    LastDocument,
+    TokenStatusList,
+)
 from credentials.openid4vci import issuing, metadata, proofs, status_lists, tokens
 from credentials.openid4vci.errors import ProtocolError
 from credentials.openid4vci.offers import find_offer
@@ -41,11 +46,12 @@ MAX_BODY = 64 * 1024
 View = Callable[..., HttpResponse]
 
 
-def endpoint(*methods: str) -> Callable[[View], View]:
+def endpoint(*methods: str, stays: bool = False) -> Callable[[View], View]:
     """A view `(request, tenant, …)` of an organization's OpenID4VCI.
 
     404 for an unknown organization, 405 for other methods; what the protocol refuses
-    has its code. 429 and 503 say when to try again.
+    has its code. 429 and 503 say when to try again. stays: of a deleted organization
+    the last document is served.
     """
 
     def decorate(view: View) -> View:
@@ -62,6 +68,8 @@ def endpoint(*methods: str) -> Callable[[View], View]:
                 address = client_address(request.META)
                 rate_limits.take_token("openid_address", address, OF_ADDRESS)
                 tenant = find_tenant(tenantId)
+                if tenant is None:
+                    return last_response(request) if stays else not_found()
                 return view(request, tenant, **named)
             except ProtocolError as error:
                 return refuse(error)
@@ -78,12 +86,23 @@ def endpoint(*methods: str) -> Callable[[View], View]:
     return decorate
 
 
-def find_tenant(tenant_id: UUID) -> Tenant:
+def find_tenant(tenant_id: UUID) -> Tenant | None:
     rows = Tenant.objects.filter(pk=tenant_id, deleted_at=None)
-    found = rows.select_related("network").first()
+    return rows.select_related("network").first()
+
+
+def not_found() -> HttpResponse:
+    raise Http404
+
+
+def last_response(request: HttpRequest) -> HttpResponse:
+    """What a deleted organization has left at this address."""
+    found = LastDocument.find(request.path)
     if found is None:
         raise Http404
-    return found
+    response = HttpResponse(found.body, content_type=found.media_type)
+    response["Cache-Control"] = PUBLIC_FOR_A_MINUTE
+    return response
 
 
 def refuse(error: ProtocolError) -> HttpResponse:
@@ -163,12 +182,12 @@ def server_metadata(request: HttpRequest, tenant: Tenant) -> HttpResponse:
     return public_response(metadata.server_metadata(tenant))
 
 
-@endpoint("GET", "HEAD")
+@endpoint("GET", "HEAD", stays=True)
 def vc_issuer_metadata(request: HttpRequest, tenant: Tenant) -> HttpResponse:
     return public_response(metadata.vc_issuer_metadata(tenant))
 
 
-@endpoint("GET", "HEAD")
+@endpoint("GET", "HEAD", stays=True)
 def type_metadata(
     request: HttpRequest, tenant: Tenant, definitionId: UUID
 ) -> HttpResponse:
@@ -237,7 +256,7 @@ def notification(request: HttpRequest, tenant: Tenant) -> HttpResponse:
     return HttpResponse(status=204)
 
 
-@endpoint("GET", "HEAD")
+@endpoint("GET", "HEAD", stays=True)
 def status_list(request: HttpRequest, tenant: Tenant, number: int) -> HttpResponse:
     found = TokenStatusList.objects.filter(tenant=tenant, number=number).first()
     if found is None:

@@ -9,6 +9,7 @@ from credentials.models.definition import CredentialDefinition
 from credentials.models.definition_format import DefinitionFormat
 from credentials.models.formats import CredentialFormat
 from credentials.models.grant import Grant, SpentNonce
+from credentials.models.last_document import LastDocument
 from credentials.models.publication import Publication
 from credentials.models.registry import RevocationRegistry
 from credentials.models.schema import Schema
@@ -22,6 +23,7 @@ __all__ = [
     "CredentialFormat",
     "DefinitionFormat",
     "Grant",
+    "LastDocument",
     "SpentNonce",
     "TokenStatusList",
     "Publication",

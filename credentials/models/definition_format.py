@@ -109,6 +109,18 @@ class DefinitionFormat(Record):
         definition.sd_jwt = made
         return made
 
+    def describe(self) -> dict[str, Any]:
+        """What its credentials say, for a verifier who asks for them."""
+        names = self.definition.schema.attribute_names
+        return {
+            "name": self.definition.schema.name,
+            "attributes": list(names),
+            "kinds": {
+                name: kind for name in names if (kind := self.definition.type_of(name))
+            },
+            "derived": list(self.derived_claims),
+        }
+
     def sign_credential(
         self, values: Mapping[str, str], holder_key: JWK, place: Place | None
     ) -> str:

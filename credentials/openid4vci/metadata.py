@@ -1,6 +1,9 @@
 """What wallets read of an issuer (OpenID4VCI 1.0 section 12, RFC 8414)."""
 
 from typing import Any
+from uuid import UUID
+
+from django.conf import settings
 
 from credentials.models import CredentialDefinition
 from credentials.openid4vci.offers import CODE_GRANT, configuration_id
@@ -120,9 +123,18 @@ def server_metadata(tenant: Tenant) -> Metadata:
 def vc_issuer_metadata(tenant: Tenant) -> Metadata:
     """The key of its SD-JWT VCs (SD-JWT VC, jwt-vc-issuer)."""
     key = SigningKey.of(tenant, SigningKey.Purpose.CREDENTIALS)
-    jwk = signing.public_jwk_of(key.unseal_secret())
-    named = jwk | {"kid": key.thumbprint, "use": "sig", "alg": "ES256"}
-    return {"issuer": issuer_url(tenant.pk), "jwks": {"keys": [named]}}
+    return describe_key(tenant.pk, signing.public_jwk_of(key.unseal_secret()))
+
+
+def describe_key(tenant_id: UUID, jwk: signing.JWK) -> Metadata:
+    named = jwk | {"kid": signing.thumbprint_of(jwk), "use": "sig", "alg": "ES256"}
+    return {"issuer": issuer_url(tenant_id), "jwks": {"keys": [named]}}
+
+
+def key_url(tenant_id: UUID, base: str | None = None) -> str:
+    """Where the key of credentials is read: between host and path (RFC 8414)."""
+    host = settings.PUBLIC_URL if base is None else base
+    return f"{host}/.well-known/jwt-vc-issuer/openid/{tenant_id}"
 
 
 def type_metadata(definition: CredentialDefinition) -> Metadata:

@@ -17,6 +17,7 @@ from credentials import publishing
 from credentials.ledgers import ledger_of
 from credentials.ledgers.webvh import own_did
 from credentials.models import CredentialDefinition, Publication, WebvhDid
+from credentials.openid4vci import last_documents
 from tenants import audit, quotas, vault
 from tenants.models import (
     ApiKey,
@@ -165,8 +166,9 @@ def remove_organization(tenant: Tenant, by: Any, *, reason: str = "") -> None:
     Without its data key, what it has sealed cannot be read any more. A worker removes
     the rows (erasure.py). Its published objects stay, and so do its keys as
     tombstones: a message to one of them is refused with `connection_gone`. The log of
-    its did:webvh gets its last entry, unless it has ended already. If it has
-    few connections, other agents are told now; nobody can sign for it later.
+    its did:webvh gets its last entry, unless it has ended already, and its status lists
+    of OpenID4VC are signed once more (last_documents.py). If it has few connections,
+    other agents are told now; nobody can sign for it later.
     """
     row = Tenant.objects.filter(pk=tenant.pk)
     locked = row.select_for_update(of=["self"], no_key=True).first()
@@ -184,6 +186,7 @@ def remove_organization(tenant: Tenant, by: Any, *, reason: str = "") -> None:
         Wallet.end_if_few(Connection.objects.filter(tenant=tenant))
     if WebvhDid.objects.filter(tenant=tenant, next_key__isnull=False).exists():
         own_did.end(tenant)  # while its keys can be read
+    signer = last_documents.read_signer(tenant)
     for model in OF_ORGANIZATION:
         model._default_manager.filter(tenant=tenant).delete()
     jobs = Publication.objects.filter(tenant=tenant)
@@ -193,6 +196,8 @@ def remove_organization(tenant: Tenant, by: Any, *, reason: str = "") -> None:
     # Takes the full lock. Until here, other processes may insert rows that refer to the
     # organization, for connections that they have locked.
     row.update(deleted_at=now, public_id=uuid7())
+    if signer:
+        last_documents.keep_all(tenant, signer)
     Erasure.start(Erasure.Kind.ORGANIZATION, tenant)
     transaction.on_commit(vault.data_key.cache_clear)
 

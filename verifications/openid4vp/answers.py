@@ -6,15 +6,16 @@ wallet has spoken. Anything else leaves the request open, as anybody may have th
 
 from collections.abc import Callable, Mapping
 from typing import Any
-from uuid import UUID
 
 from django.conf import settings
 
 from connections.link_expiry import require_unexpired
+from core.database.uuids import parse_uuid
 from core.errors import Conflict, PeerError, WrongState
 from core.text import bounded_json
 from core.work import network_reads, transactions
 from credentials.models import TokenStatusList
+from credentials.openid4vci import last_documents
 from credentials.openid4vci.errors import ProtocolError
 from tenants import vault
 from verifications.models import Verification
@@ -141,9 +142,13 @@ def trust_for(found: list[Query], find_foreign: FindStatus) -> Trust:
     authorities = [one.read_certificate() for one in Authority.objects.all()]
     tenant_ids = {one.issuer.rpartition("/")[2] for one in found if one.issuer}
     keys = SigningKey.objects.filter(
-        purpose=SigningKey.Purpose.CREDENTIALS, tenant_id__in=tenant_ids
+        purpose=SigningKey.Purpose.CREDENTIALS,
+        tenant_id__in=tenant_ids,
+        tenant__deleted_at=None,
     )
     thumbprints = {issuer_url(one.tenant_id): one.thumbprint for one in keys}
+    deleted = tenant_ids - {str(one.tenant_id) for one in keys}
+    thumbprints |= last_documents.find_thumbprints(deleted)
 
     def find_status(listed: Mapping[str, Any], query: Query) -> int:
         is_here = str(listed.get("uri")).startswith(f"{settings.PUBLIC_URL}/openid/")
@@ -158,10 +163,10 @@ def find_own(listed: Mapping[str, Any], query: Query) -> int:
     if query.issuer and base != query.issuer or not number.isdecimal():
         raise status_token.bad_list("it is not one of the issuer")
     rows = TokenStatusList.objects.filter(number=int(number[:9]))
-    try:
-        row = rows.filter(tenant=UUID(base.rpartition("/")[2])).first()
-    except ValueError:
-        row = None
+    tenant_id = parse_uuid(base.rpartition("/")[2])
+    row = rows.filter(tenant=tenant_id, tenant__deleted_at=None).first()
     if row is None:
-        raise status_token.bad_list("there is no such list")
+        return last_documents.find_last_status(
+            f"{base}/status/{number}", listed.get("idx"), network_reads.now()
+        )
     return status_token.status_at(bytes(row.bits), 1, listed.get("idx"))

@@ -1,7 +1,8 @@
 """Which credentials a restriction allows, among those that are known here."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from typing import Any
 from uuid import UUID
 
 from django.db.models import Q, QuerySet
@@ -9,7 +10,7 @@ from django.db.models import Q, QuerySet
 from core.database.uuids import parse_uuid
 from core.text.relative_dates import is_relative_date, resolve_value
 from core.work import network_reads
-from credentials.models import CredentialFormat, DefinitionFormat
+from credentials.models import CredentialFormat, DefinitionFormat, LastDocument
 from tenants.models import Tenant
 from verifications.openid4vp.queries import MAX_QUERIES, DerivedClaim, Source
 from verifications.proofs.policy import TRUST_ANCHOR, Restriction
@@ -37,7 +38,44 @@ def find_sources(tenant: Tenant, restriction: Restriction) -> list[Source]:
         anchor_ids = filter(None, [parse_uuid(anchor_id)])
         rows = TrustAnchor.objects.filter(tenant=tenant, pk__in=anchor_ids)
         return [Source(vct, vct, anchors=(row.certificate,)) for row in rows]
-    return [_source_of(row) for row in _definitions_of(tenant, restriction)]
+    found = [
+        _source_of(row.type_id, row.tenant_id, row.describe())
+        for row in _definitions_of(tenant, restriction)
+    ]
+    return [*found, *_sources_of_deleted(tenant, restriction)]
+
+
+def _sources_of_deleted(tenant: Tenant, restriction: Restriction) -> list[Source]:
+    """Those of organizations that are deleted: their credentials are shown still."""
+    facts = restriction.facts
+    wanted = {name: text for name, text in facts.items() if name in COLUMNS}
+    if not facts:
+        return []
+    if _is_type_alone(facts):
+        wanted["issuer"] = str(_owner_of(facts["vct"]))
+    wanted |= {"network": str(tenant.network_id), "format": CredentialFormat.SD_JWT}
+    rows = LastDocument.objects.filter(facts__contains=wanted).order_by("path")
+    return [
+        _source_of(one["vct"], UUID(one["issuer"]), one["issued"])
+        for row in rows[: MAX_QUERIES + 1]
+        if (one := row.facts) and _is_of(one, facts)
+    ]
+
+
+def _is_of(one: Mapping[str, Any], facts: Mapping[str, str]) -> bool:
+    """Whether a type of a deleted organization is below the DIDs of a restriction."""
+    own, schema = one["credentialDefinitionId"], one["schemaId"]
+    # One that was not published has the schema of its issuer.
+    places = {"schemaIssuerDid": schema, "issuerDid": own if ":" in own else schema}
+    return all(
+        place.startswith((f"{facts[name]}:", f"{facts[name]}/"))
+        for name, place in places.items()
+        if name in facts
+    )
+
+
+def _is_type_alone(facts: Mapping[str, str]) -> bool:
+    return "vct" in facts and not facts.keys() & {"credentialDefinitionId", "issuerDid"}
 
 
 def _definitions_of(
@@ -49,6 +87,7 @@ def _definitions_of(
     rows: QuerySet[DefinitionFormat] = DefinitionFormat.objects.filter(
         format=CredentialFormat.SD_JWT,
         tenant__network=tenant.network,
+        tenant__deleted_at=None,
         **{COLUMNS[name]: text for name, text in facts.items() if name in COLUMNS},
     )
     schema_id, definition_id = (
@@ -62,7 +101,7 @@ def _definitions_of(
         # One that is not published has the schema of its issuer.
         local = _begins_with(schema_id, did) & Q(definition__is_anoncreds=False)
         rows = rows.filter(published | local)
-    if "vct" in facts and not facts.keys() & {"credentialDefinitionId", "issuerDid"}:
+    if _is_type_alone(facts):
         # Any organization may give its definitions any type. So a type alone means the
         # verifier's own definition, or that of the organization at whose address it is.
         rows = rows.filter(tenant__in=[tenant.pk, _owner_of(facts["vct"])])
@@ -84,16 +123,15 @@ def _owner_of(type_id: str) -> UUID | None:
     return tenant_id if tenant_id and issuer_url(tenant_id) == issuer else None
 
 
-def _source_of(row: DefinitionFormat) -> Source:
-    definition = row.definition
+def _source_of(vct: str, tenant_id: UUID, issued: Mapping[str, Any]) -> Source:
+    """issued: as of DefinitionFormat.describe()."""
     today = datetime.fromtimestamp(network_reads.now(), UTC).date()
-    names = definition.schema.attribute_names
     return Source(
-        name=definition.schema.name,
-        vct=row.type_id,
-        issuer=issuer_url(row.tenant_id),
-        claims={normalise_name(name): name for name in names},
-        kinds={name: kind for name in names if (kind := definition.type_of(name))},
+        name=issued["name"],
+        vct=vct,
+        issuer=issuer_url(tenant_id),
+        claims={normalise_name(name): name for name in issued["attributes"]},
+        kinds=issued["kinds"],
         derived=tuple(
             DerivedClaim(
                 one["name"],
@@ -106,6 +144,6 @@ def _source_of(row: DefinitionFormat) -> Source:
                     today,
                 ),
             )
-            for one in row.derived_claims
+            for one in issued["derived"]
         ),
     )

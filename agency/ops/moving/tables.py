@@ -272,6 +272,7 @@ PARTS = OPENING + BULK + CLOSING
 # Why the rows of the other tables stay.
 LEFT_BEHIND = {
     "credentials_spentnonce": "of requests of the last minutes",
+    "credentials_lastdocument": "of organizations that were deleted there",
     "tenants_datakey": "the keys move by themselves, and are wrapped again",
     "tenants_formerdatakey": "as the data keys",
     "tenants_idempotencylease": "of calls that run at this installation",

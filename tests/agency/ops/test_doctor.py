@@ -392,12 +392,12 @@ def test_a_public_certificate_is_asked_for_once_and_one_not_trusted_has_ended(
 
 def test_a_certificate_of_an_organization_that_ends_soon_is_found(faber):
     faber.tenant.signingkey_set.create(
-        purpose="status", private_key=b"", thumbprint="x", ends_at=in_days(13)
+        purpose="status", private_key=b"", thumbprint="x", ends_at=in_days(29)
     )
     assert names(doctor.check_signing_certificate) == [
         ("signing_certificate", "warning")
     ]
-    faber.tenant.signingkey_set.update(ends_at=in_days(30))
+    faber.tenant.signingkey_set.update(ends_at=in_days(31))
     assert names(doctor.check_signing_certificate) == []
 
 
