@@ -78,6 +78,7 @@ ACTIONS = {
     "trust_anchor.created": "Trust anchor added",
     "trust_anchor.deleted": "Trust anchor deleted",
     "certificates.uploaded": "Certificates uploaded",
+    "certificates.removed": "Uploaded certificates removed",
     "simulated_holder.created": "Simulated holder created",
     "simulated_holder.changed": "Simulated holder changed",
     "simulated_holder.deleted": "Simulated holder deleted",

@@ -579,11 +579,8 @@ class TrustAnchor(Record):
         return certificates.encode_pem(certificates.read_chain([self.certificate]))
 
     @classmethod
-    def create(cls, tenant: Tenant, name: str, pem: str) -> Self:
-        """Trust an authority from now on. pem: its certificate.
-
-        400 `invalid_certificate`; 409 `trust_anchor_exists`, `too_many_trust_anchors`.
-        """
+    def read(cls, pem: str) -> certificates.Certificate:
+        """The certificate of an authority that may be trusted. 400 `invalid_certificate`."""
         chain = certificates.read_pem(pem)
         if len(chain) > 1:
             raise Invalid("invalid_certificate", "Give one certificate.")
@@ -597,12 +594,21 @@ class TrustAnchor(Record):
                     "policy, whose organizations are known."
                 )
                 raise Invalid("invalid_certificate", message)
+        return found
+
+    @classmethod
+    def create(cls, tenant: Tenant, name: str, pem: str) -> Self:
+        """Trust an authority from now on. pem: its certificate.
+
+        400 `invalid_certificate`; 409 `trust_anchor_exists`, `too_many_trust_anchors`.
+        """
+        found = cls.read(pem)
         made = cls(
             tenant=tenant,
             name=name,
             certificate=certificates.encode_chain([certificates.der_of(found)])[0],
             fingerprint=certificates.fingerprint_of(found),
-            ends_at=certificates.ends_at(chain),
+            ends_at=certificates.ends_at([found]),
         )
         with transactions.atomic():
             # One call at a time counts and inserts.

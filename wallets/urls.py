@@ -8,7 +8,7 @@ credentials_api = [
     route("openid/trustAnchors", TrustAnchors, get="list", post="create"),
     route("openid/trustAnchors/<str:trustAnchorId>", TrustAnchors, delete="destroy"),
     route("openid/certificateRequest", CertificateRequests, get="retrieve"),
-    route("openid/certificates", Certificates, put="update"),
+    route("openid/certificates", Certificates, put="update", delete="destroy"),
 ]
 
 wallet_api = [

@@ -128,6 +128,11 @@ MENU: list[tuple[str, list[Entry]]] = [
                 permission=Permission.CONFIGURE,
             ),
             Entry("DID", "webvh_did", ("rotate_webvh", "end_webvh")),
+            Entry(
+                "Trust",
+                "trust",
+                ("new_trust_anchor", "remove_trust_anchor", "use_own_certificates"),
+            ),
             Entry("Log", "log", permission=Permission.LOG),
         ],
     ),

@@ -2,6 +2,7 @@
 
 import pytest
 from cryptography import x509
+from django.utils import timezone
 
 from tenants.models import AuditEntry
 from tests.support.errors import assert_error, error_of
@@ -99,6 +100,23 @@ def test_certificates_of_another_authority_are_used(faber):
     assert SigningKey.renew() == 0
     entry = AuditEntry.objects.get(action="certificates.uploaded")
     assert entry.details["thumbprint"] == key.thumbprint
+
+
+def test_there_is_a_way_back_to_the_authority_of_the_installation(faber, acme):
+    faber.put(UPLOAD, {"certificates": STATE.certify_key(faber.tenant)})
+    assert_error(
+        error_of(faber.delete, f"{UPLOAD}?purpose=other"), 400, "invalid_request"
+    )
+    acme.delete(UPLOAD)
+    assert SigningKey.of(faber.tenant, CREDENTIALS).is_uploaded
+    shown = faber.delete(UPLOAD)
+    key = SigningKey.of(faber.tenant, CREDENTIALS)
+    assert not key.is_uploaded
+    assert (shown["certificates"], shown["thumbprint"]) == (key.pem, key.thumbprint)
+    own = [OwnAuthority.live().read_certificate()]
+    certificates.verify_chain(certificates.read_chain(key.x5c), own, timezone.now())
+    assert faber.delete(UPLOAD)["certificates"] == key.pem, "nothing more changes"
+    assert AuditEntry.objects.filter(action="certificates.removed").count() == 1
 
 
 def test_certificates_that_do_not_fit_change_nothing(faber, acme):

@@ -138,3 +138,16 @@ class Certificates(View):
             body["certificates"],
         )
         return self.to_response(CertificatesContract, key)
+
+    @operation(
+        "deleteCertificates",
+        Scope.ADMINISTRATION,
+        response=CertificatesContract,
+        parameters=[PurposeQuery],
+    )
+    def destroy(self, request: Request) -> Response:
+        purpose = self.parse_query(PurposeQuery).validated_data["purpose"]
+        key = SigningKey.of(self.tenant, SigningKey.Purpose(purpose))
+        if key.is_uploaded:
+            audit.recorded(key.certify, "certificates.removed", key, by=request)()
+        return self.to_response(CertificatesContract, key)

@@ -47,9 +47,10 @@ from tests.support import world
 from tests.support.database import Template
 from tests.support.pages import Browser
 from tests.support.people import Holder, Organization
+from tests.support.sd_jwt import Authority
 from tests.support.world import Names
 from verifications.models import Verification, VerificationPolicy
-from wallets.models import Wallet
+from wallets.models import SigningKey, TrustAnchor, Wallet
 
 EXCHANGES = ("connection", "credential", "verification")
 OWNER, INVITED, VISITOR = "owner", "invited", "visitor"
@@ -167,6 +168,10 @@ PAGES: dict[str, str] = {
     "studio:webvh_did": OWNER,
     "studio:rotate_webvh": OWNER,
     "studio:end_webvh": OWNER,
+    "studio:trust": OWNER,
+    "studio:new_trust_anchor": OWNER,
+    "studio:remove_trust_anchor": OWNER,
+    "studio:use_own_certificates": OWNER,
     "studio:delete_organization": OWNER,
     "studio:deletion": OWNER,
     "studio:remove_member": OWNER,
@@ -266,6 +271,8 @@ NO_PAGES: dict[str, str] = {
     "studio:new_key": ACTION,
     "studio:make_webvh": ACTION,
     "studio:make_twin": ACTION,
+    "studio:upload_certificates": ACTION,
+    "studio:certificate_request": DATA,
     "studio:new_webhook": ACTION,
     "studio:enable_webhook": ACTION,
     "studio:disable_webhook": ACTION,
@@ -328,12 +335,12 @@ NO_PAGES: dict[str, str] = {
 OF_A_MODEL = re.compile(r"^admin:\w+_(add|change|changelist|delete|history)$")
 # What the world has no row of. Their lists are opened, and no record.
 NO_RECORD = {
-    "agreementacceptance", "asset", "authority", "dailyusage",
+    "agreementacceptance", "asset", "dailyusage",
     "definitionformat", "didendpoint", "grant",
     "idempotencykey", "inboundmessage", "keyfiller", "keyrequest", "logentry",
     "publication", "readlog", "readresource",
-    "revocationregistry", "signingkey", "sparekey", "statuslist", "tokenstatuslist",
-    "trustanchor", "waitinganswer", "webvhdid", "webvhresource",
+    "revocationregistry", "sparekey", "statuslist", "tokenstatuslist",
+    "waitinganswer", "webvhdid", "webvhresource",
 }  # fmt: skip
 
 
@@ -407,6 +414,12 @@ class World(world.World):
         log_call(self.tenant)
         with transaction.atomic():
             own_did.create(self.tenant, "agency.example.org")
+        for purpose in SigningKey.Purpose:
+            SigningKey.of(self.tenant, purpose)
+        state = Authority("Example State")
+        self.anchor = TrustAnchor.create(
+            self.tenant, self.called.holder[:100], state.pem
+        )
         ErasureFactory(object_key=self.tenant.pk)
         FormerDataKeyFactory(tenant=self.tenant)
         self.mate = MembershipFactory(
@@ -434,6 +447,7 @@ class World(world.World):
             "policy_id": VerificationPolicy.objects.get(**mine).pk,
             "schema_id": quote(Schema.objects.get(**mine).schema_id),
             "kiosk_id": self.kiosk["kioskId"],
+            "anchor_id": self.anchor.pk,
             "holder_id": self.simulated["holderId"],
             "wallet_id": Wallet.objects.get(owner_name=self.called.holder).pk,
             "member_id": self.mate.pk,

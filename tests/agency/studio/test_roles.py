@@ -33,7 +33,7 @@ ROUTES = {
         connections connection connection_live credentials credential credential_live
         verifications verification verification_live definitions definition
         bulk bulk_live bulk_template policies policy kiosks sandbox
-        events event webhooks webhook delivery members webvh_did
+        events event webhooks webhook delivery members webvh_did trust
     """,
     (READ, "GET POST"): "leave",
     (OPERATE, "GET"): "bulk_result bulk_workbook bulk_print recipients chat_live",
@@ -57,8 +57,11 @@ ROUTES = {
         recover_webhook resend_delivery
     """,
     (DEVELOP, "GET POST"): "rotate_key revoke_key rotate_secret remove_webhook",
-    (CONFIGURE, "POST"): "make_webvh",
-    (CONFIGURE, "GET POST"): "settings rotate_webvh",
+    (CONFIGURE, "GET"): "certificate_request",
+    (CONFIGURE, "POST"): "make_webvh upload_certificates",
+    (CONFIGURE, "GET POST"): """
+        settings rotate_webvh new_trust_anchor remove_trust_anchor use_own_certificates
+    """,
     (PEOPLE, "GET"): "imported",
     (PEOPLE, "POST"): """
         invite change_role resend_invitation withdraw_invitation change_requirement
