@@ -1,9 +1,13 @@
 """From a request to the verdict, with a wallet that calls the public routes only."""
 
+import json
+
 import pytest
+from joserfc import jwe
+from joserfc.jwk import ECKey, OctKey
 
 from tests.support.races import at_once
-from wallets.jose import sd_jwt
+from wallets.jose import encryption, sd_jwt
 from wallets.models import SigningKey, issuer_url
 from webhooks.events.types import Type
 from webhooks.models import Event
@@ -78,6 +82,54 @@ def test_what_is_not_encrypted_leaves_the_request_open(acme, ask, held, wrong):
     assert verification(acme, asked)["state"] == "Requested"
     assert held.send_answer().status_code == 200
     assert verification(acme, asked)["isValid"]
+
+
+def sealed_by(key=None, **changes):
+    """How a wallet encrypts: with other members of the header, or to another key."""
+
+    def seal(answer, jwk):
+        header = {"alg": "ECDH-ES", "enc": "A128GCM", "kid": jwk["kid"]} | changes
+        names = [header[name] for name in ("alg", "enc", "zip") if name in header]
+        own = ECKey.import_key({name: jwk[name] for name in ("kty", "crv", "x", "y")})
+        to = key or (OctKey.import_key(bytes(16)) if header["alg"] == "dir" else own)
+        return jwe.encrypt_compact(header, json.dumps(answer), to, algorithms=names)
+
+    return seal
+
+
+OTHER_ENVELOPES = {
+    "zip": sealed_by(zip="DEF"),
+    "dir": sealed_by(alg="dir"),
+    "other enc": sealed_by(enc="A128CBC-HS256"),
+    "key wrap": sealed_by(alg="ECDH-ES+A128KW"),
+    "kid": sealed_by(kid="other"),
+    "no kid": sealed_by(kid=""),
+    "key": sealed_by(ECKey.generate_key("P-256")),
+}
+
+
+@pytest.mark.parametrize("name", OTHER_ENVELOPES)
+def test_another_envelope_leaves_the_request_open(acme, ask, held, name):
+    asked = ask()
+    held.read_request(asked["walletLinks"]["openid4vp"])
+    [jwk] = held.request_object["client_metadata"]["jwks"]["keys"]
+    answer = {"vp_token": held.vp_token(), "state": held.request_object["state"]}
+    refused = held.send(response=OTHER_ENVELOPES[name](answer, jwk))
+    assert (refused.status_code, refused.json()["error"]) == (400, "invalid_request")
+    assert verification(acme, asked)["state"] == "Requested"
+    assert held.send(response=sealed_by()(answer, jwk)).status_code == 200
+    assert verification(acme, asked)["isValid"]
+
+
+def test_a_query_that_is_answered_twice_leaves_the_request_open(acme, ask, held):
+    asked = ask()
+    held.read_request(asked["walletLinks"]["openid4vp"])
+    [jwk] = held.request_object["client_metadata"]["jwks"]["keys"]
+    state = held.request_object["state"]
+    twice = f'{{"vp_token": {{"q0": ["x"], "q0": ["y"]}}, "state": "{state}"}}'
+    envelope = encryption.encrypt(twice.encode(), jwk, "A128GCM", jwk["kid"])
+    assert held.send(response=envelope).status_code == 400
+    assert verification(acme, asked)["state"] == "Requested"
 
 
 @pytest.mark.parametrize("state", ["other", None, 5, ""])
