@@ -5,6 +5,7 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
+from tenants.models import Tenant
 from tests.support.races import at_once
 from wallets.jose import certificates, signing
 from wallets.models import Authority, SigningKey, issuer_url
@@ -71,3 +72,14 @@ def test_certificates_are_renewed_before_they_end(faber):
 def test_two_calls_at_once_make_one_key(faber):
     made = at_once(*[lambda: SigningKey.of(faber.tenant, CREDENTIALS).thumbprint] * 2)
     assert len(set(made)) == 1
+
+
+@pytest.mark.parametrize("name", ["Universität " * 8, "Школа " * 20, "学" * 64, "\n"])
+def test_an_organization_of_any_name_has_certificates(faber, name):
+    Tenant.objects.update(name=name)
+    faber.tenant.refresh_from_db()
+    key = SigningKey.of(faber.tenant, CREDENTIALS)
+    [leaf] = certificates.read_chain(key.x5c)
+    found = certificates.common_name_of(leaf)
+    assert found == "-" or name.startswith(found)
+    assert "CERTIFICATE REQUEST" in key.make_request()

@@ -28,7 +28,7 @@ Certificate: TypeAlias = x509.Certificate
 MAX_CHAIN = 5  # certificates
 MAX_CERTIFICATE = 16 * 1024  # bytes of DER
 MAX_PEM = MAX_CHAIN * MAX_CERTIFICATE * 2  # characters
-MAX_COMMON_NAME = 64  # characters, of the X.520 attribute
+MAX_COMMON_NAME = 64  # bytes, of the X.520 attribute
 
 
 def untrusted(why: str) -> PeerError:
@@ -355,7 +355,8 @@ def _key_of(certificate: Certificate) -> PublicKey:
 
 
 def _name(name: str) -> x509.Name:
-    text = "".join(char for char in name if char.isprintable())[:MAX_COMMON_NAME]
+    text = "".join(char for char in name if char.isprintable())
+    text = text.encode()[:MAX_COMMON_NAME].decode(errors="ignore")
     return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, text or "-")])
 
 
