@@ -27,7 +27,7 @@ from agency.devtools.run import DEVELOPER_SETTINGS
 
 BENCHES = (
     "cycle", "queries", "lists", "revocation", "deliveries", "retention", "stream",
-    "inbound", "neighbours", "reads", "profile", "feed_lag", "sizes", "address",
+    "inbound", "openid", "neighbours", "reads", "profile", "feed_lag", "sizes", "address",
     "webvh",
 )  # fmt: skip
 SUMMARY = ("cycle", "reads", "deliveries", "revocation")
