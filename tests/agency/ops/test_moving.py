@@ -4,6 +4,7 @@ import base64
 import json
 import os
 import re
+import time
 from datetime import timedelta
 from io import StringIO
 from pathlib import Path
@@ -35,12 +36,14 @@ from tests.support.database import Template
 from tests.support.erasing import worker_erases
 from tests.support.errors import assert_error
 from tests.support.move_files import MoveFile
+from tests.support.openid_wallet import OpenIdWallet
 from tests.support.outside_agent import Agent
 from tests.support.own_webvh import on_webvh, read_all, read_log
 from tests.support.paths import ROOT
 from tests.support.people import Organization, Provider
 from tests.support.pictures import picture, storage, uploads
 from tests.tenants.lifecycle.test_erasure import rows_with
+from wallets.jose import status_token
 from wallets.models import Key, Wallet
 from webhooks.events.types import Type
 from webhooks.models import Delivery, Event
@@ -230,6 +233,33 @@ def test_connections_keys_credentials_and_idempotency_keys_work_after_the_move(
     assert (done["state"], done["isValid"]) == ("Accepted", True)
     alice.receives(college, college.definition, {"name": "Alice", "year": "8"})
     assert len(alice.get("/credentials")) == 2
+
+
+def test_cards_of_phones_are_valid_and_revoked_after_the_move(college, file, leaves):
+    """The keys and the status lists move; certificates are made anew there."""
+    card = college.defines("name", formats=["dc+sd-jwt"], supportRevocation=True)
+    offer = {"definitionId": card["definitionId"], "credentialValues": {"name": "Al"}}
+    offer |= {"protocol": "openid4vci", "automaticIssuance": True}
+    made, phone = college.post("/credentials", offer), OpenIdWallet()
+    listed = phone.take(made["walletLinks"]["openid4vci"]).claims["status"]
+    key = phone.metadata("jwt-vc-issuer")
+    leaves("--move")
+    imports(file)
+    assert phone.metadata("jwt-vc-issuer") == key
+    only = {"credentialDefinitionId": card["definitionId"]}
+    asked = {"protocol": "openid4vp", "revocationRequirement": {"validNow": True}}
+    asked |= POLICY | {"attributes": [ASKED | {"restrictions": [only]}]}
+    for is_valid in (True, False):
+        wanted = college.post("/verifications/policy", asked)
+        phone.answer(wanted["walletLinks"]["openid4vp"])
+        done = college.get(f"/verifications/{wanted['verificationId']}")
+        assert (done["state"], done["isValid"]) == ("Accepted", is_valid)
+        uri, index = listed["status_list"]["uri"], listed["status_list"]["idx"]
+        text = phone.read(uri).content.decode()
+        found = status_token.parse_token(text, uri, time.time()).status_of(index)
+        assert found == (not is_valid)
+        if is_valid:
+            college.delete(f"/credentials/{made['credentialId']}")
 
 
 def test_the_feed_goes_on_and_refuses_cursors_of_before(college, file, leaves):
