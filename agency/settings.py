@@ -536,6 +536,7 @@ PERIODIC_TASKS = {
     "verifications.tasks.judge_answers": 5,
     "sandbox.tasks.delete_old_data": 3600,
     "credentials.tasks.delete_old_bulks": 3600,
+    "credentials.tasks.keep_name_search": 30,
     "credentials.tasks.delete_spent_nonces": 600,
     "wallets.tasks.renew_certificates": 3600,
     "credentials.tasks.build_registries": 10,

@@ -11,7 +11,7 @@ from django.db.models import QuerySet
 from core.database import clock
 from core.errors import AgencyError
 from core.work.leases import attempt, work_on
-from credentials import retention
+from credentials import name_filling, retention
 from credentials.bulk import issuing
 from credentials.bulk import retention as bulk_retention
 from credentials.issue_credential.handlers import issue_automatically
@@ -114,6 +114,12 @@ def ask_issuers() -> None:
 def issue_bulks() -> None:
     """Offer the rows of bulks until none waits."""
     issuing.loop.run()
+
+
+@shared_task
+def keep_name_search() -> None:
+    """Let people be found by names of before, or not where that is unwanted."""
+    name_filling.keep_name_search()
 
 
 @shared_task

@@ -29,6 +29,7 @@ from core.net import addresses
 from core.valkey import rate_limits
 from core.work import notify
 from credentials.ledgers.local import published_body
+from credentials.models import name_search
 from tenants import vault
 from tests.support import database, keys, outside_agent, servers
 from tests.support.people import Organization, Provider
@@ -98,6 +99,7 @@ def only_slow_tests_start_processes(request, monkeypatch):
 def nothing_is_remembered(monkeypatch):
     """Clear what processes cache, and what the broker's server stores."""
     vault.forget_keys()
+    name_search.forget_keys()
     # A slow test would ask the database once more, and so break a count of queries.
     monkeypatch.setattr(vault, "NEWEST_SECONDS", 3600.0)
     published_body.cache_clear()

@@ -225,6 +225,7 @@ class SettingsForm(forms.ModelForm):
             "short_qr_codes",
             "invalid_proof_answer",
             "names_for_all",
+            "name_search",
             "own_wallet_api",
             "visitor_wallets",
             "visitor_wallets_a_day",
@@ -239,6 +240,7 @@ class SettingsForm(forms.ModelForm):
             "short_qr_codes": "QR codes of invitations hold the short link only",
             "invalid_proof_answer": "Answer to a proof that is not valid",
             "names_for_all": "All members see the names of people on cards",
+            "name_search": "People are found by their names",
             "own_wallet_api": "The organization holds credentials itself",
             "primary_color": "Color of buttons",
             "secondary_color": "Color behind your name",
@@ -251,6 +253,9 @@ class SettingsForm(forms.ModelForm):
             "a code holds the whole invitation, which older scanners need.",
             "names_for_all": "Otherwise owners and operators do. A definition says "
             "which attribute is the name.",
+            "name_search": "By the first letters of each word. For that, whoever has "
+            "the database sees which names begin alike. Without it, what finds them is "
+            "deleted.",
             "own_wallet_api": "The wallet API then takes the id of its own wallet "
             "(ownWalletId of the organization).",
             "invalid_proof_answer": "Choose the ack for wallets that expect what "

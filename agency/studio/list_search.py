@@ -15,6 +15,7 @@ from django.db.models.functions import Lower
 from connections.models import Connection
 from core.database.collation import case_insensitive
 from credentials.models import Credential, CredentialDefinition
+from credentials.models.name_search import find_named
 from verifications.models import Verification, VerificationPolicy
 from wallets.models import Wallet
 from webhooks.models import Webhook
@@ -24,6 +25,7 @@ Row = TypeVar("Row", bound=Model)
 MIN_ID_PREFIX = 8  # hexadecimal digits: those of the first group of a UUID
 MAX_CONNECTIONS = 50  # whose exchanges a search finds
 MAX_NAMED = 50  # definitions or policies, whose exchanges a search finds
+MAX_PEOPLE = 1000  # credentials that a search finds by the names on them
 UUID_PREFIX = re.compile(rf"[0-9a-f]{{{MIN_ID_PREFIX},32}}")
 
 
@@ -50,6 +52,37 @@ class Search:
 
     wallet: Wallet
     text: str
+    # Whether who searches may see names of people: else they could be guessed.
+    sees_names: bool = False
+
+    @cached_property
+    def named_on(self) -> list[tuple[UUID, UUID | None]]:
+        """The newest credentials whose recipients have such a name.
+
+        Each with its connection, unless it was offered by a link.
+        """
+        tenant = self.wallet.tenant
+        is_asked = self.sees_names and self.wallet.is_organization
+        if not (is_asked and tenant.name_search):
+            return []
+        found = Credential.objects.filter(
+            pk__in=find_named(tenant, self.text, MAX_PEOPLE)
+        ).order_by("-pk")
+        columns = ("pk", "connection", "connection__connectionless")
+        return [
+            (pk, None if is_by_link else peer)
+            for pk, peer, is_by_link in found.values_list(*columns)
+        ]
+
+    @property
+    def named(self) -> list[UUID]:
+        return [pk for pk, _ in self.named_on]
+
+    @property
+    def connections_of_named(self) -> list[UUID]:
+        """The connections over which these were offered."""
+        peers = dict.fromkeys(peer for _, peer in self.named_on if peer)
+        return list(peers)[:MAX_CONNECTIONS]
 
     @cached_property
     def connections(self) -> list[UUID]:
@@ -96,18 +129,20 @@ def search_policies(
 def search_connections(
     rows: QuerySet[Connection], search: Search
 ) -> QuerySet[Connection]:
-    by_id = Q(connection_id=search.text) | id_begins_with(search.text)
-    return search_by_name(rows, "name", search.text, by_id)
+    """Match by id or name, or by the name on a credential that was offered over it."""
+    other = Q(connection_id=search.text) | id_begins_with(search.text)
+    other |= Q(pk__in=search.connections_of_named)
+    return search_by_name(rows, "name", search.text, other)
 
 
 def search_credentials(
     rows: QuerySet[Credential], search: Search
 ) -> QuerySet[Credential]:
-    """Match by id, definition (its id or name), id of the schema, or connection."""
+    """Match by id, definition (its id or name), id of the schema, connection or name."""
     text = search.text
     definition_ids = [text, *search.definition_ids]
     by_id = id_begins_with(text) | Q(schema_id=text)
-    by_id |= Q(definition_id__in=definition_ids)
+    by_id |= Q(definition_id__in=definition_ids) | Q(pk__in=search.named)
     return rows.filter(by_id | Q(connection__in=search.connections))
 
 

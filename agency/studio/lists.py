@@ -284,7 +284,9 @@ def render_list(
     query = form.query()
     rows = kind.rows(wallet)
     if text := form.cleaned_data["q"]:
-        rows = kind.search(rows, Search(wallet, text))
+        rows = kind.search(
+            rows, Search(wallet, text, request.membership.may(Permission.NAMES))
+        )
     page = paginate_both_ways(rows, query, bool(form.cleaned_data["before"]))
     total = form.count(rows, query)
     number = form.cleaned_data["page"] or 1

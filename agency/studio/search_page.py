@@ -40,7 +40,11 @@ class SearchForm(forms.Form):
 def show_search(request: MemberRequest) -> HttpResponse:
     form = SearchForm(request.GET)
     text = form.cleaned_data["q"] if form.is_valid() else ""
-    search = Search(Wallet.of_organization(request.tenant), text)
+    search = Search(
+        Wallet.of_organization(request.tenant),
+        text,
+        sees_names=request.membership.may(Permission.NAMES),
+    )
     context = {
         "text": text,
         "kinds": find_objects(search) if text else [],

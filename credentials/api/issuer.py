@@ -17,7 +17,7 @@ from connections.protocols import public_dids
 from core.api.long_poll import PREFER
 from core.api.notes import NotesParameters, notes_in
 from core.api.openapi.operation import operation
-from core.api.pagination import list_parameters
+from core.api.pagination import list_parameters, only_columns, paginate
 from core.api.views import heavy, or_404
 from core.errors import Conflict
 from credentials import revocation, twins
@@ -34,6 +34,7 @@ from credentials.api.serializers import (
 )
 from credentials.issue_credential import proposals
 from credentials.models import Credential, CredentialDefinition
+from credentials.models.name_search import find_named
 from credentials.openid4vci import offers
 from credentials.removal import purge_credentials, remove_credential
 from tenants.models import Scope, Tenant
@@ -148,7 +149,13 @@ class Credentials(ExchangeView):
     )
     def list(self, request: Request) -> Response:
         rows = self.rows_of_role(Credential.Role.ISSUER)
-        return self.list_response(CredentialContract, rows, CredentialQuery)
+        query = self.parse_query(CredentialQuery)
+        if name := query.validated_data.pop("recipientName", ""):
+            # Else names could be guessed, letter by letter.
+            self.require_scope(Scope.VALUES)
+            rows = rows.filter(pk__in=find_named(self.tenant, name))
+        page = paginate(only_columns(rows, CredentialContract.columns), query)
+        return self.page_response(CredentialContract, page)
 
     @operation(
         "getCredential", Scope.READ, response=CredentialContract, parameters=[PREFER]

@@ -49,6 +49,7 @@ from credentials.models import (
 from credentials.models.credential import MAX_RECIPIENT_NAME
 from credentials.models.definition import BOOLEAN, DATE, INTEGER
 from credentials.models.definition_format import DEFAULT_VALIDITY, FormatOptions
+from credentials.models.name_search import MIN_LETTERS, searched_beginnings
 from wallets.anoncreds import normalise_name
 
 STATES = [(str(state), str(state)) for state in Credential.State]
@@ -604,6 +605,9 @@ class CredentialValues(Parameters):
         return values_field().run_validation(data)
 
 
+TOO_SHORT = f"Give at least {MIN_LETTERS} letters of a word of the name."
+
+
 class ConnectionCredentialQuery(ChangingQuery, NotesQuery):
     sorts = ChangingQuery.sorts | BY_REFERENCE
 
@@ -616,7 +620,26 @@ class ConnectionCredentialQuery(ChangingQuery, NotesQuery):
     threadId = serializers.CharField(source="thread_id", required=False, max_length=128)
 
 
+class SearchedNameField(serializers.CharField):
+    """Words of a name, of which one at least is long enough to be found."""
+
+    default_error_messages = {"too_short": TOO_SHORT}
+
+    def to_internal_value(self, data: Any) -> str:
+        text = super().to_internal_value(data)
+        if not searched_beginnings(text):
+            self.fail("too_short")
+        return text
+
+
 class CredentialQuery(ConnectionCredentialQuery):
+    recipientName = SearchedNameField(
+        required=False,
+        max_length=MAX_RECIPIENT_NAME,
+        help_text="Whose names have these words or their beginnings, in any order, case "
+        "and accents: at least two letters of one; after the tenth none is compared. "
+        "The newest 10,000 are found. Needs the scope `values`.",
+    )
     connectionId = serializers.CharField(
         source="connection__connection_id", required=False, max_length=128
     )

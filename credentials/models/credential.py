@@ -29,6 +29,7 @@ from credentials import messages
 from credentials.ledgers.reads import LedgerReads
 from credentials.models.definition import CredentialDefinition, normalised_names
 from credentials.models.formats import CredentialFormat
+from credentials.models.name_search import store_digests
 from credentials.models.registry import RevocationRegistry
 from credentials.models.token_status_list import Place, TokenStatusList
 from tenants import vault
@@ -428,6 +429,12 @@ class Credential(Exchange):
             return {}
         return {"recipient_name": vault.sealed_value(self, "recipient_name", name)}
 
+    def insert_within_quota(self) -> None:
+        """As of each exchange, with what finds it by its recipient's name."""
+        super().insert_within_quota()
+        if self.recipient_name is not None:
+            store_digests([self])
+
     def unsealed_recipient_name(self) -> str:
         """Return for whom it is, or "". Decrypts in each call.
 
@@ -570,6 +577,7 @@ class Credential(Exchange):
             prepared,
         )
         self.lock_to_act()
+        recipient = self._recipient_columns(self.definition, values)
         move(
             self,
             [self.State.REQUESTED],
@@ -578,8 +586,10 @@ class Credential(Exchange):
             values=vault.sealed_value(self, "values", values),
             revocation_registry_id=slot.registry.registry_id if slot else "",
             revocation_index=slot.index if slot else None,
-            **self._recipient_columns(self.definition, values),
+            **recipient,
         )
+        if recipient:
+            store_digests([self])
         self.send_message(
             messages.build_issue(credential, self.thread_id, self.message_format),
             prepared,
@@ -682,6 +692,7 @@ class Credential(Exchange):
         automatic_issuance: bool,
     ) -> None:
         """Issuer: offer a credential of this definition to the holder who proposed."""
+        recipient = self._recipient_columns(definition, values)
         move(
             self,
             [self.State.PROPOSED],
@@ -692,8 +703,10 @@ class Credential(Exchange):
             automatic_issuance=automatic_issuance,
             offer_body=vault.sealed_value(self, "offer_body", offer),
             values=vault.sealed_value(self, "values", values),
-            **self._recipient_columns(definition, values),
+            **recipient,
         )
+        if recipient:
+            store_digests([self])
 
     def receive_offer(self, message: Message, offer: OfferBody, values: Values) -> None:
         """Holder: the issuer has answered a proposal, or replaced its offer."""

@@ -10,14 +10,14 @@ from typing import Any
 from django.db.models import Q, QuerySet
 
 from connections.exchange import PARTIES, Exchange
-from core.work import retention
+from core.work import retention, transactions
 from core.work.retention import (
     BATCH_ROWS,
     BatchBudget,
     days_ago,
     remove_one_by_one,
 )
-from credentials.models import Credential
+from credentials.models import Credential, NameDigests, NameKey
 from credentials.removal import remove_credential
 from tenants.models import Tenant
 from verifications.models import Verification
@@ -51,7 +51,7 @@ def delete_old_exchanges() -> int:
                 rows = rows.select_related(*PARTIES)
                 done += remove_one_by_one(rows, remove_record, budget)
             for rows in finished_rows(tenant, model, tenant.values_kept_days):
-                done += delete_values(rows, budget)
+                done += delete_values(tenant, rows, budget)
     return done
 
 
@@ -72,8 +72,11 @@ def finished_rows(
     ]
 
 
-def delete_values(rows: QuerySet[Any], budget: BatchBudget) -> int:
-    """Empty the columns with values. The records stay, with their states."""
+def delete_values(tenant: Tenant, rows: QuerySet[Any], budget: BatchBudget) -> int:
+    """Empty the columns with values. The records stay, with their states.
+
+    What finds a credential by its recipient's name goes too.
+    """
     columns = VALUES[rows.model]
     has_values = Q()
     for column in columns:
@@ -81,10 +84,16 @@ def delete_values(rows: QuerySet[Any], budget: BatchBudget) -> int:
     rows = rows.filter(has_values).values_list("pk", flat=True)
     done = 0
     while budget.take_batch() and (keys := list(rows[:BATCH_ROWS])):
-        emptied = rows.model.objects.filter(pk__in=keys)
-        done += emptied.exclude(state__in=rows.model.OPEN).update(
-            **dict.fromkeys(columns)
-        )
+        with transactions.atomic():
+            # So that nobody fills in meanwhile what finds them: name_filling.py.
+            list(NameKey.objects.select_for_update().filter(tenant=tenant))
+            emptied = rows.model.objects.filter(pk__in=keys)
+            done += emptied.exclude(state__in=rows.model.OPEN).update(
+                **dict.fromkeys(columns)
+            )
+            if rows.model is Credential:
+                ended = emptied.filter(recipient_name=None)
+                NameDigests.objects.filter(credential__in=ended).delete()
         time.sleep(retention.PAUSE_SECONDS)
     return done
 

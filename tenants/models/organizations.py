@@ -100,6 +100,8 @@ class Tenant(Record):
     # Whether the studio shows to all members for whom credentials are, not only to
     # roles with Permission.NAMES.
     names_for_all = models.BooleanField(default=False, db_default=False)
+    # Whether people are found by their names (credentials/models/name_search.py).
+    name_search = models.BooleanField(default=True, db_default=True)
     # Whether the pages of links let visitors make a wallet here.
     visitor_wallets = models.BooleanField(default=False, db_default=False)
     # How many a day by one link that many may use.

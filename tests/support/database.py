@@ -13,6 +13,7 @@ from django.core.cache import cache as shared_cache
 from django.db import connection, transaction
 
 from core.valkey import rate_limits
+from credentials.models import name_search
 from tenants import vault
 from tests.support.processes import same_server
 
@@ -77,6 +78,7 @@ def restored(make: Callable[[], Any]) -> Any:
 def forget_what_is_no_row() -> None:
     """A test that made the rows finds no more than one that gets them back."""
     vault.forget_keys()
+    name_search.forget_keys()
     shared_cache.clear()
     rate_limits.redis_client().flushdb()
 

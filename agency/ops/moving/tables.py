@@ -208,6 +208,8 @@ BULK = (
         "OR " + may_be_own_id("revocation_registry_id"),
     ),
     Part("credentials_grant"),
+    Part("credentials_namekey"),
+    Part("credentials_namedigests"),
     Part("credentials_bulk", changes=HELD),
     Part("credentials_bulkrow"),
     Part("verifications_verificationpolicy"),

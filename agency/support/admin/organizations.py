@@ -87,7 +87,8 @@ class TenantAdmin(ShownOnceAdmin):
         "id", "public_id", "name", "image_url", "network", "did", "endorser", "region",
         "provider", "made_by_provider", "short_qr_codes", "invalid_proof_answer",
         "invitation_protocol",
-        "names_for_all", "own_wallet_api", "visitor_wallets", "visitor_wallets_a_day", "is_test",
+        "names_for_all", "name_search", "own_wallet_api", "visitor_wallets",
+        "visitor_wallets_a_day", "is_test",
         "values_kept_days", "exchanges_kept_days",
         "created_at", "updated_at",
     ]  # fmt: skip

@@ -27,10 +27,12 @@ from connections.models import SeenMessage
 from core.work import transactions
 from credentials.ledgers.webvh import own_did
 from credentials.models import (
+    Credential,
     DidEndpoint,
     Publication,
     PublishedObject,
     RevocationRegistry,
+    name_search,
 )
 from sandbox.models import SimulatedAnswer
 from tenants import audit, vault
@@ -101,6 +103,12 @@ class Full(World):
         DidEndpoint.objects.create(network=network, did=own.did, endpoint="https://a")
         self.publish_at_a_domain(tenant)
         self.issued_to_a_phone()
+        self.name_somebody(tenant)
+
+    def name_somebody(self, tenant):
+        named = Credential.objects.filter(tenant=tenant, role="issuer").first()
+        vault.seal(named, "recipient_name", "Ann Lee")
+        name_search.store_digests([named])
 
     def publish_at_a_domain(self, tenant):
         with transactions.atomic():

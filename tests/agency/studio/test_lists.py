@@ -270,3 +270,28 @@ def test_a_list_says_how_many_and_which_page(browser, url, college, monkeypatch)
     assert "More than 50 wallets, page 1" in read(browser, f"{url}/wallets")
     one = read(browser, f"{url}/wallets?q=w7")
     assert "1 wallet<" in one
+
+
+def test_people_are_found_by_who_may_see_their_names(browser, viewer, url, api):
+    degree = api.defines("name", name="Degree", recipientAttribute="name")
+    ann, bob = api.hosts(), api.hosts()
+    api.offers(ann, degree, {"name": "Ann-Sophie Müller"})
+    api.offers(bob, degree, {"name": "Bob Zimmer"})
+    for text in ("müll", "SOPHIE an", "ann"):
+        found = read(browser, f"{url}/credentials?q={quote(text)}")
+        assert "Ann-Sophie" in found and "Bob" not in found and "1 credential" in found
+        part = browser.get(
+            f"{url}/credentials?q={quote(text)}", headers={"HX-Request": "true"}
+        )
+        assert "Ann-Sophie" in part.text
+        assert "Ann-Sophie" in read(browser, f"{url}/search?q={quote(text)}")
+        connections = shown(browser.get(f"{url}/connections?q={quote(text)}"))
+        assert len(connections) == 1
+        assert "No credential matches" in read(
+            viewer, f"{url}/credentials?q={quote(text)}"
+        )
+        assert "••••••" not in read(viewer, f"{url}/search?q={quote(text)}")
+        assert shown(viewer.get(f"{url}/connections?q={quote(text)}")) == []
+    settings = {"default_language": ""}
+    assert browser.send(f"{url}/settings", **settings).status_code == 302
+    assert shown(browser.get(f"{url}/credentials?q=ann")) == []

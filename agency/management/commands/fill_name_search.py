@@ -1,0 +1,32 @@
+"""`manage.py fill_name_search`: let people be found by names of before."""
+
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandParser
+
+from core.telemetry.logs import log_uncaught
+from credentials import name_filling
+from credentials.models import NameDigests
+
+
+class Command(BaseCommand):
+    help = "Store what finds people by names that were stored without it."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument(
+            "--again",
+            action="store_true",
+            help="from the beginning, also for what a former version wrote since",
+        )
+
+    def handle(self, again: bool, **options: Any) -> None:
+        """Do at once what the workers do a part of every 30 seconds.
+
+        If it is interrupted, the workers continue.
+        """
+        log_uncaught()
+        if again:
+            name_filling.fill_again()
+        while not name_filling.is_done():
+            name_filling.keep_name_search()
+        self.stdout.write(f"names that are found: {NameDigests.objects.count()}")

@@ -1,0 +1,105 @@
+"""Digests for names that were stored before there were any, and none where unwanted.
+
+Each batch is one transaction, which locks the organization's NameKey. So does the
+deletion of values, so no digest outlives its name.
+"""
+
+import logging
+import time
+
+from django.db import IntegrityError
+from django.db.models import Exists, OuterRef, QuerySet
+from django.utils import timezone
+
+from core.work import retention, transactions
+from core.work.retention import BatchBudget, TimeBudget, delete_in_batches
+from credentials.models import Credential, NameDigests, NameKey
+from credentials.models.name_search import store_digests
+from tenants.models import Tenant
+from wallets.models import Wallet
+
+logger = logging.getLogger(__name__)
+RUN_SECONDS = 20
+AT_ONCE = 200
+
+
+def keep_name_search() -> None:
+    """Fill the search of some organizations, and empty that of others.
+
+    A process that is killed loses at most one batch; the next run continues.
+    """
+    budget = TimeBudget(RUN_SECONDS)
+    for tenant in unwanted():
+        empty(tenant, budget)
+    for tenant in unfilled():
+        while budget.take_batch() and not fill_batch(tenant):
+            time.sleep(retention.PAUSE_SECONDS)
+
+
+def is_done() -> bool:
+    return not (unwanted().exists() or unfilled().exists())
+
+
+def unwanted() -> QuerySet[Tenant]:
+    """The organizations that have switched it off, and still have rows."""
+    rows = NameDigests.objects.filter(tenant=OuterRef("pk"))
+    filled = NameKey.objects.filter(tenant=OuterRef("pk"), filled_at__isnull=False)
+    return Tenant.objects.filter(Exists(rows) | Exists(filled), name_search=False)
+
+
+def unfilled() -> QuerySet[Tenant]:
+    filled = NameKey.objects.filter(tenant=OuterRef("pk"), filled_at__isnull=False)
+    rows = Tenant.objects.filter(~Exists(filled), name_search=True, frozen_at=None)
+    return rows.order_by("pk")
+
+
+def empty(tenant: Tenant, budget: BatchBudget) -> None:
+    """Delete the digests of an organization, so that they can be filled in again."""
+    unfilled = {"filled_at": None, "filled_to": None, "updated_at": timezone.now()}
+    # Before it, in case this process is killed; after it, in case others fill them.
+    keys = NameKey.objects.filter(tenant=tenant)
+    keys.update(**unfilled)
+    delete_in_batches(NameDigests.objects.filter(tenant=tenant), budget)
+    keys.update(**unfilled)
+
+
+def fill_batch(tenant: Tenant) -> bool:
+    """Store the digests of the next credentials. Return whether none is left."""
+    with transactions.atomic():
+        key = NameKey.of(tenant.pk)
+    try:
+        return _fill_after(tenant, key)
+    except IntegrityError:  # one was deleted meanwhile
+        return False
+
+
+@transactions.atomic()
+def _fill_after(tenant: Tenant, found: NameKey) -> bool:
+    key = NameKey.objects.select_for_update().filter(pk=found.pk).first()
+    wanted = Tenant.objects.filter(pk=tenant.pk, name_search=True, frozen_at=None)
+    if key is None or key.filled_at or not wanted.exists():
+        return True
+    rows = Credential.objects.filter(
+        wallet=Wallet.of_organization(tenant), role=Credential.Role.ISSUER
+    )
+    if key.filled_to:
+        rows = rows.filter(pk__gt=key.filled_to)
+    rows = rows.select_related("connection").only(
+        "tenant", "role", "recipient_name", "connection__name",
+        "connection__connectionless", "connection__deleted_at",
+    )  # fmt: skip
+    batch = list(rows.order_by("pk")[:AT_ONCE])
+    for row in batch:
+        row.tenant = tenant
+    store_digests(batch)
+    changes = {"filled_to": batch[-1].pk} if batch else {"filled_at": timezone.now()}
+    NameKey.objects.filter(pk=key.pk).update(**changes, updated_at=timezone.now())
+    return not batch
+
+
+def fill_again() -> None:
+    """Let the digests of all organizations be filled in again from the beginning.
+
+    For names that a process of a former version wrote during an upgrade.
+    """
+    NameKey.objects.update(filled_at=None, filled_to=None)

@@ -1,0 +1,177 @@
+"""People are found by the beginnings of their names, which are sealed."""
+
+from datetime import timedelta
+from urllib.parse import quote
+
+import pytest
+from django.core.management import call_command
+from django.db import connection
+from django.db.models import F
+
+from credentials.models import Credential, NameDigests, NameKey, name_search
+from credentials.models.name_search import beginnings_of, digests_of, find_named
+from credentials.name_filling import keep_name_search
+from tenants.lifecycle.exchange_retention import delete_old_exchanges
+from tenants.models import ApiKey, Scope, Tenant
+from tests.support.errors import assert_error, error_of
+from tests.support.people import Api
+from tests.support.steps import step
+
+NAMED = {"recipientAttribute": "name"}
+ANN = "Ann-Sophie Müller"
+
+
+@step
+def licence(faber):
+    return faber.defines("name", "year", **NAMED)
+
+
+@step
+def alice(faber):
+    return faber.hosts()
+
+
+def values(name=ANN):
+    return {"name": name, "year": "2020"}
+
+
+def found(api, text, **more):
+    rows = api.get("/credentials", recipientName=quote(text), **more)
+    return [row["recipientName"] for row in rows]
+
+
+@pytest.mark.parametrize(
+    "name, texts, others",
+    [
+        (
+            ANN,
+            ["an", "SOPH", "muller", "Mül", "müller ann", ANN],
+            ["nn", "ullr", "ann x yz"],
+        ),
+        ("Seán O’Brien", ["sean", "o'brien", "OBRIEN", "bri"], ["sian", "oo"]),
+        ("Łukasz Ðuro İnönü", ["lukasz", "łuk", "duro", "inonu", "INÖ"], ["ukasz"]),
+        ("Großmann", ["grossmann", "GROSSM", "groß"], ["grosmann"]),
+        (
+            "Konstantinopoulos",
+            ["konstantin", "Konstantinop", "Konstantinxyz"],
+            ["konstx"],
+        ),
+        ("한지민", ["한지", "한지민"], ["지민"]),
+        ("राम कुमार", ["राम", "कुमा"], ["सीता"]),
+        ("李明", ["李明"], ["明李"]),
+    ],
+)
+def test_a_person_is_found_by_the_beginnings_of_the_name(
+    faber, licence, alice, name, texts, others
+):
+    faber.offers(alice, licence, values("Bob Zimmer"))
+    faber.offers(alice, licence, values(name))
+    for text in texts:
+        assert found(faber, text) == [name], text
+    for text in others:
+        assert found(faber, text) == [], text
+
+
+def test_each_way_to_name_somebody_is_found(faber, licence, alice):
+    offered = faber.offers(alice, licence)
+    alice.accepts_offer()
+    assert found(faber, "late") == []
+    faber.put(f"/credentials/{offered['credentialId']}", values("Late Lena"))
+    by_link = {"definitionId": licence["definitionId"], "credentialValues": values()}
+    faber.post("/credentials", by_link)
+    faber.post("/credentials", by_link | {"recipientName": "Given Gina"})
+    for name in ("Late Lena", "Given Gina", ANN):
+        assert found(faber, name.split()[1]) == [name]
+    assert found(faber, "gina", state="Issued") == []
+    assert len(found(faber, "lena", definitionId=licence["definitionId"])) == 1
+
+
+def test_nobody_finds_people_of_another_organization(faber, acme, licence, alice):
+    faber.offers(alice, licence, values())
+    bob, card = acme.hosts(), acme.defines("name", **NAMED)
+    acme.offers(bob, card, {"name": "Bob Zimmer"})
+    assert found(acme, "ann") == [] and found(faber, "bob") == []
+    ours, theirs = (set(row.digests) for row in NameDigests.objects.order_by("pk"))
+    assert digests_of(name_search.key_of(faber.tenant.pk), ["ann"])[0] in ours
+    acme.offers(bob, card, {"name": ANN})
+    theirs |= set(NameDigests.objects.latest("pk").digests)
+    assert not ours & theirs
+    # Even if the digests were the same, the organization is a condition.
+    NameDigests.objects.update(digests=[*ours])
+    assert len(found(acme, "bob")) == 0
+    assert len(find_named(faber.tenant, ANN)) == 1
+
+
+def test_names_are_found_by_keys_that_may_read_values(faber, licence, alice):
+    faber.offers(alice, licence, values())
+    blind = set(Scope.values) - {Scope.VALUES}
+    _, token = ApiKey.issue("access_token", faber.tenant, "A", scopes=sorted(blind))
+    reader = Api(token, faber.made.subscription_key)
+    error = error_of(reader.get, "/credentials", recipientName="ann")
+    assert_error(error, 403, "missing_scope")
+
+
+@pytest.mark.parametrize("text", ["a", "?", "' '", "a b c", "é", "x" * 201])
+def test_a_search_that_is_too_short_or_too_long_is_refused(faber, text):
+    error = error_of(faber.get, "/credentials", recipientName=quote(text))
+    assert_error(error, 400, "invalid_request")
+    assert list(error.body["errors"]) == ["recipientName"]
+
+
+def test_a_name_of_many_words_has_a_bounded_number_of_digests():
+    name = " ".join(f"{n:03}word" + "x" * 20 for n in range(100))
+    assert len(beginnings_of(name)) <= 20 * 9
+    assert beginnings_of("\u202eA\u0000\ud800 é 1") == []
+
+
+def test_it_can_be_switched_off_and_on(faber, licence, alice):
+    faber.offers(alice, licence, values())
+    Tenant.objects.update(name_search=False)
+    error = error_of(faber.get, "/credentials", recipientName="ann")
+    assert_error(error, 409, "name_search_off")
+    keep_name_search()
+    assert not NameDigests.objects.exists()
+    faber.offers(alice, licence, values("Off Olga"))
+    assert not NameDigests.objects.exists()
+    Tenant.objects.update(name_search=True)
+    keep_name_search()
+    assert found(faber, "ann") == [ANN] and found(faber, "olga") == ["Off Olga"]
+
+
+def test_names_of_before_are_filled_in(faber, licence, alice):
+    for number in range(3):
+        faber.offers(alice, licence, values(f"Ann {number}{number}"))
+    faber.offers(alice, licence)
+    NameDigests.objects.all().delete()
+    NameKey.objects.all().delete()
+    name_search.forget_keys()
+    keep_name_search()
+    assert NameDigests.objects.count() == 3
+    NameDigests.objects.all().delete()
+    keep_name_search()
+    assert not NameDigests.objects.exists(), "it was filled"
+    call_command("fill_name_search", "--again")
+    assert NameDigests.objects.count() == 3
+
+
+def test_digests_go_with_the_name_and_with_the_credential(faber, licence, alice):
+    offered = faber.offers(alice, licence, values("Eva Erst"))
+    faber.delete(f"/credentials/delete/{offered['credentialId']}")
+    assert not NameDigests.objects.exists()
+    alice.receives(faber, licence, values())
+    assert found(faber, "ann") == [ANN]
+    Tenant.objects.update(values_kept_days=30)
+    Credential.objects.update(updated_at=F("updated_at") - timedelta(days=40))
+    assert delete_old_exchanges() == 1
+    assert not NameDigests.objects.exists()
+
+
+def test_a_search_reads_an_index(faber, licence, alice):
+    faber.offers(alice, licence, values())
+    with connection.cursor() as cursor:
+        cursor.execute("SET enable_seqscan = off")
+        query, parameters = find_named(faber.tenant, "ann").query.sql_with_params()
+        cursor.execute(f"EXPLAIN {query}", parameters)
+        plan = "\n".join(line for [line] in cursor.fetchall())
+        cursor.execute("SET enable_seqscan = on")
+    assert "credential_by_name_digest" in plan, plan
