@@ -93,7 +93,7 @@ class Request:
 
 
 def bad_request(why: str) -> Invalid:
-    hint = f"Give `verificationData` as the link of a request: {why}."
+    hint = f"Give `verificationData` as the link of a request: {why.removesuffix('.')}."
     return Invalid("bad_verificationData", hint, {"verificationData": [hint]})
 
 
@@ -220,7 +220,7 @@ def parse_request(
     _encryption_of(body)
     name = body["client_metadata"].get("client_name")
     if link:
-        _check_foreign(body)
+        _check_foreign(body, _query_of(link).get("request_uri"))
         host = urlsplit(body["response_uri"]).hostname
         name = f"{certificates.common_name_of(leaf)} ({host})".strip()
     elif not isinstance(name, str) or not name:
@@ -245,15 +245,18 @@ def _is_named(
     return False
 
 
-def _check_foreign(body: dict[str, Any]) -> None:
-    """PeerError `bad_token` for a request that is old, or of another kind."""
+def _check_foreign(body: dict[str, Any], read_at: str | None) -> None:
+    """PeerError `bad_token` for a request that is old, or of another kind.
+
+    read_at: the address of the request, which Credo names as `aud`.
+    """
     now = network_reads.now()
     address, ends_at = body["response_uri"], body.get("exp", now + 1)
     if not is_secure(address) or find_hosted(address) is not None:
         raise signing.bad_token("its response_uri is no address of https elsewhere")
     if body.get("response_type", "vp_token") != "vp_token":
         raise signing.bad_token("it asks for something else than a vp_token")
-    if body.get("aud", requests.AUDIENCE) != requests.AUDIENCE:
+    if body.get("aud", requests.AUDIENCE) not in (requests.AUDIENCE, read_at):
         raise signing.bad_token("it is for another wallet")
     if not signing.is_time(ends_at) or ends_at <= now:
         raise signing.bad_token("it has expired")

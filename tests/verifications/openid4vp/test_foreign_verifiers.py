@@ -179,6 +179,12 @@ def test_a_request_that_is_not_safe_is_refused(alice, held, shop, changes, code)
     assert not Verification.objects.exists()
 
 
+def test_the_audience_may_be_where_the_request_is_read(alice, held, shop):
+    shop.changes = {"aud": f"{shop.url}/request"}
+    answer(alice, shop.link())
+    assert_shown(shop)
+
+
 @pytest.mark.parametrize(
     "changes",
     [
