@@ -137,7 +137,7 @@ def read_offer(wallet: Wallet, link: str) -> Offer:
 
 
 def _bad_offer(why: str) -> Invalid:
-    hint = f"Give `credentialData` as the link of an offer: {why}."
+    hint = f"Give `credentialData` as the link of an offer: {why.removesuffix('.')}."
     return Invalid("bad_credentialData", hint, {"credentialData": [hint]})
 
 
@@ -567,17 +567,27 @@ def _check(
         held = sd_jwt.read(text)
         issuer.verify(held)
         held.check_times(time.time())
-        holder_key = signing.jwk_of(held.holder_key())
         _read_place(held)
     except (PeerError, ValueError) as error:
-        if isinstance(error, PeerError) and error.code == "issuer_not_trusted":
+        code = error.code if isinstance(error, PeerError) else ""
+        if code == "issuer_not_trusted":
             raise
+        if code == "not_bound":
+            raise _refused("it is bound to no key", "credential_not_bound") from None
         raise _refused(str(error)) from None
     if held.vct != facts["vct"]:
         raise _refused("it is of another type", "credential_of_other_type")
-    if holder_key != signing.public_jwk_of(signing.decode_base64url(secret)):
+    if not _is_bound_to(held, signing.decode_base64url(secret)):
         raise _refused("it is bound to another key", "credential_not_bound")
     return held
+
+
+def _is_bound_to(held: sd_jwt.Credential, secret: bytes) -> bool:
+    try:
+        holder_key = signing.jwk_of(held.holder_key())
+    except PeerError:  # it is bound to a key of another kind
+        return False
+    return holder_key == signing.public_jwk_of(secret)
 
 
 def _read_place(held: sd_jwt.Credential) -> None:

@@ -149,6 +149,7 @@ class IssuerHost:
             "iss": self.url, "vct": VCT, "exp": int(time.time()) + 9999,
             "cnf": {"jwk": self.holder or self.jwk},
         } | self.claims  # fmt: skip
+        claims = {name: one for name, one in claims.items() if one is not None}
         if not self.x5c:
             payload = claims | CLAIMS
             return signing.sign_token(payload, self.issuer.secret, sd_jwt.TYP) + "~"

@@ -146,7 +146,7 @@ def find_claims(claims: Any, path: Path) -> list[Any]:
 
 
 def read(text: Any) -> Credential:
-    """Read a credential, with a KB-JWT or without. PeerError `bad_token`.
+    """Read a credential, with a KB-JWT or without. PeerError `bad_token`, `not_bound`.
 
     Its type and holder's key are there, and each disclosure has its digest.
     """
@@ -249,7 +249,7 @@ def _require_members(claims: dict[str, Any]) -> None:
     if not isinstance(claims.get("vct"), str) or not claims["vct"]:
         raise bad_token("it has no vct")
     if not isinstance(claims.get("cnf"), dict):
-        raise bad_token("it is not bound to a key")
+        raise PeerError("not_bound", "The credential is not bound to a key.")
     for name in ("exp", "nbf", "iat"):
         if name in claims and not is_time(claims[name]):
             raise bad_token(f"its {name} is not a time")

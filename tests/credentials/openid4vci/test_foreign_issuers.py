@@ -190,7 +190,8 @@ def test_an_offer_that_is_taken_is_refused(alice, trusted):
     [
         ({"vct": "urn:eu:other"}, "credential_of_other_type"),
         ({"exp": 1}, "credential_refused"),
-        ({"cnf": {}}, "credential_refused"),
+        ({"cnf": None}, "credential_not_bound"),
+        ({"cnf": {}}, "credential_not_bound"),
         ({"status": {"status_list": {"uri": 5, "idx": 1}}}, "credential_refused"),
     ],
 )

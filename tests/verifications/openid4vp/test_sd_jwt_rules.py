@@ -30,7 +30,8 @@ ASKED = (
 SHOWN = (NAME, BORN, ADULT)
 CODES = {
     "bad_signature": "signature", "bad_token": "credential_malformed",
-    "bad_binding": "holder_binding", "not_valid_yet": "not_valid_yet",
+    "not_bound": "credential_malformed", "bad_binding": "holder_binding",
+    "not_valid_yet": "not_valid_yet",
 }  # fmt: skip
 
 

@@ -93,8 +93,8 @@ FORGED = {
     "vct disclosed": (
         present(without=["vct"], shown=[VCT_SHOWN]), "bad_token", True,
     ),
-    "no cnf": (present(without=["cnf"]), "bad_token", True),
-    "cnf a text": (present({"cnf": "x"}), "bad_token", True),
+    "no cnf": (present(without=["cnf"]), "not_bound", True),
+    "cnf a text": (present({"cnf": "x"}), "not_bound", True),
     "cnf without jwk": (present({"cnf": {}}), "bad_binding", True),
     "cnf disclosed": (
         present(without=["cnf"], shown=[CNF_SHOWN]), "bad_token", True,
