@@ -8,6 +8,7 @@
      leads               {host: port}: connections to these hosts go to a port of this machine.
                          Credo cannot read a did:webvh with a port, so tests have names without
      isMediator          whether it forwards the messages of others
+     openidPort          where it issues and verifies by OpenID4VC; without it, it does not
      mediatorInvitation  the link of its mediator */
 
 import { EventEmitter } from "node:events";
@@ -40,9 +41,10 @@ import {
 } from "@credo-ts/webvh";
 import { OpenId4VcModule } from "@credo-ts/openid4vc";
 import { openidActions } from "./openid.mjs";
+import { hostActions, openidOptions } from "./openid_host.mjs";
 
 const [port, options] = process.argv.slice(2).map((one) => JSON.parse(one));
-const { agentPort, ledger, isMediator, mediatorInvitation, leads = {} } = options;
+const { agentPort, ledger, isMediator, mediatorInvitation, openidPort, leads = {} } = options;
 
 const led = (connect) => (target, ...rest) => {
   const host = target?.host ?? target?.hostname;
@@ -234,7 +236,7 @@ const agent = new Agent({
       ],
     }),
     webvh: new WebVhModule(),
-    openid4vc: new OpenId4VcModule(),
+    openid4vc: new OpenId4VcModule(openidOptions(openidPort)),
     didcomm: new DidCommModule({
       endpoints: agentPort ? [`http://127.0.0.1:${agentPort}`] : undefined,
       transports: {
@@ -411,6 +413,7 @@ const actions = {
       options: {},
     })),
   ...openidActions(agent),
+  ...hostActions(agent, openidPort),
 };
 
 const answer = async (request, response) => {
