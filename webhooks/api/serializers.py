@@ -9,7 +9,7 @@ from django.conf import settings
 from rest_framework import serializers
 
 from core.api.pagination import ChangingQuery, ListQuery
-from core.api.serializers import Contract, Parameters
+from core.api.serializers import Contract, IntegerField, Parameters
 from core.net import addresses
 from core.text.bounded_json import JSON
 from tenants import vault
@@ -94,7 +94,7 @@ class WebhookOptions(Parameters):
         "again. Without it, or with null: unless the time was up and the address has "
         "never answered with 2xx.",
     )
-    batch = serializers.IntegerField(
+    batch = IntegerField(
         required=False,
         allow_null=True,
         min_value=1,
