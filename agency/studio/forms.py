@@ -12,7 +12,7 @@ from django.utils.datastructures import MultiValueDict
 
 from agency.studio.form_tokens import OnceForm
 from tenants import branding
-from tenants.lifecycle.provisioning import LOCAL, all_networks
+from tenants.lifecycle.provisioning import LOCAL, WEBVH, all_networks
 from tenants.models import ApiKey, Asset, Scope, Tenant
 from tenants.models.keys import MAX_LIVE_KEYS
 from tenants.models.organizations import MAX_VISITOR_WALLETS
@@ -79,7 +79,13 @@ class OrganizationForm(OnceForm, forms.ModelForm):
         "Wallet apps read Indy ledgers; cards of the local network are for wallets "
         "hosted here. This cannot be changed.",
     )
-
+    host = forms.CharField(
+        label="Domain, if the network is did:webvh",
+        required=False,
+        max_length=253,
+        help_text="One that leads here already. It is for life: whoever loses the "
+        "domain loses all that was issued. Empty: the one of this installation.",
+    )
     is_test = forms.BooleanField(
         label="For tests only",
         required=False,
@@ -109,6 +115,8 @@ class OrganizationForm(OnceForm, forms.ModelForm):
         self.fields["network_id"].initial = LOCAL
         if len(networks) == 1:
             self.fields["network_id"].widget = forms.HiddenInput()
+        if WEBVH not in networks:
+            self.fields["host"].widget = forms.HiddenInput()
 
 
 class LinesField(forms.CharField, Generic[Line]):

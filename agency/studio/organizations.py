@@ -22,11 +22,15 @@ from agency.studio.pages import (
     person_page,
 )
 from agency.words.cards import Card, Entry
-from core.errors import Forbidden
+from core.errors import AgencyError, Forbidden
 from core.work import transactions
 from tenants import audit
 from tenants.lifecycle.deletion import end_deletion, key_that_asked, undo_deletion
-from tenants.lifecycle.provisioning import create_organization, remove_organization
+from tenants.lifecycle.provisioning import (
+    create_organization,
+    remove_organization,
+    require_host,
+)
 from tenants.models import ApiKey, Permission
 from tenants.quotas import QuotaExceeded
 
@@ -78,7 +82,8 @@ def new_organization(request: PersonRequest) -> HttpResponse:
     """Create an organization, and show its first keys in this answer only.
 
     It is stored with its wallet, its keys, its first owner and the audit entry in one
-    transaction. 403 `sign_up_closed`; 409 `quota_exceeded` is shown above the form.
+    transaction; a domain of its own is asked before. 403 `sign_up_closed`; 409
+    `quota_exceeded` is shown above the form, and what is wrong with the domain there.
     """
     if not may_create_organizations(request.user):
         raise Forbidden(
@@ -95,12 +100,18 @@ def new_organization(request: PersonRequest) -> HttpResponse:
         return render(request, page, {"form": form})
     given = form.cleaned_data
     try:
+        host = require_host(given["network_id"], given["host"].strip())
+    except AgencyError as error:
+        form.add_error("host", error.message)
+        return render(request, page, {"form": form}, status=error.status)
+    try:
         with transactions.atomic():
             made = create_organization(
                 given["name"],
                 owner=request.user,
                 image_url=given["image_url"],
                 network_id=given["network_id"],
+                host=host,
                 is_test=given["is_test"],
             )
             made.tenant.visitor_wallets = given["visitor_wallets"]

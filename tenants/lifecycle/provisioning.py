@@ -60,6 +60,7 @@ def create_organization(
     owner: Any = None,
     image_url: str = "",
     network_id: str | None = None,
+    host: str = "",
     seed: bytes | None = None,
     is_test: bool = False,
     strict: bool = False,
@@ -69,8 +70,9 @@ def create_organization(
     Return it with the secrets of its three keys, which are shown once. owner: the user
     who creates it in the studio, and who gets the role owner; it then invites by both
     protocols. Unless the user is staff, the account has quotas. network_id: by default
-    the local network. seed: 32 bytes, of the issuer's key. is_test: whether it is for
-    tests only (Tenant.is_test). strict: whether its access token is.
+    the local network. host: what require_host() has returned. seed: 32 bytes, of the
+    issuer's key. is_test: whether it is for tests only (Tenant.is_test). strict:
+    whether its access token is.
     """
     has_quotas = owner is not None and not owner.is_staff
     provider = Provider.objects.create(name=name, person=owner, has_quotas=has_quotas)
@@ -81,6 +83,7 @@ def create_organization(
         name,
         network_id,
         seed,
+        host,
         image_url=image_url,
         is_test=is_test,
         invitation_protocol=Protocol.BOTH if owner else Protocol.CONNECTIONS,
@@ -107,6 +110,7 @@ def create_provider_organization(
     name: str,
     *,
     network_id: str | None = None,
+    host: str = "",
     seed: bytes | None = None,
     public_id: Any = None,
     **fields: Any,
@@ -114,13 +118,13 @@ def create_provider_organization(
     """Create another organization of a provider account, in one transaction.
 
     Its access token and subscription key are made too; the provider API may show them.
-    public_id: an id chosen by the caller.
+    host: what require_host() has returned. public_id: an id chosen by the caller.
     """
     quotas.require_room_for_organization(provider)
     if public_id:
         fields["public_id"] = public_id
     tenant = create_tenant(
-        provider, name, network_id, seed, made_by_provider=True, **fields
+        provider, name, network_id, seed, host, made_by_provider=True, **fields
     )
     for kind in TENANT_KINDS:
         ApiKey.issue(kind, tenant, FIRST_KEY_NAME)
@@ -132,14 +136,16 @@ def create_tenant(
     name: str,
     network_id: str | None,
     seed: bytes | None,
+    host: str = "",
     **fields: Any,
 ) -> Tenant:
     """Create an organization with its data key and its wallet, without API keys.
 
-    In the caller's transaction. network_id: None for the local one. fields: further
-    columns. 400 `unknown_network`; 409 `tenant_id_taken`, `did_taken`.
+    In the caller's transaction. network_id: None for the local one. host: what
+    require_host() has returned. fields: further columns. 400 `unknown_network`; 409
+    `tenant_id_taken`, `did_taken`.
     """
-    network = require_network(network_id or LOCAL)
+    network = own_did.find_network() if host else require_network(network_id or LOCAL)
     tenant = Tenant(name=name, network=network, provider=provider)
     tenant.public_id = tenant.pk  # unless another one was chosen
     for field, value in fields.items():
@@ -151,8 +157,26 @@ def create_tenant(
         message = f"The tenantId {tenant.public_id} is taken."
         raise Conflict("tenant_id_taken", message) from None
     vault.create_data_key(tenant)
-    create_organization_wallet(tenant, seed)
+    create_organization_wallet(tenant, seed, host)
     return tenant
+
+
+def require_host(network_id: str | None, host: str) -> str:
+    """Return the host of a new organization's did:webvh, once it is known to lead here.
+
+    Outside of transactions. "" if none is given: then the DID is at that of PUBLIC_URL.
+    400 `unknown_network`, `bad_host`; `invalid_request` unless the network is `webvh`;
+    409 `host_elsewhere`, `no_public_host`.
+    """
+    if not host:
+        return ""
+    # The network may not be there yet, and needs no PUBLIC_URL for another host.
+    if network_id != WEBVH:
+        network = require_network(network_id or LOCAL)
+        if network.kind != Network.Kind.WEBVH:
+            message = f"Only an organization on the network {WEBVH} has a host."
+            raise Invalid("invalid_request", message, {"host": [message]})
+    return own_did.require_host(host)
 
 
 @transactions.atomic()
@@ -231,12 +255,15 @@ def read_seed(text: str) -> bytes:
     return seed
 
 
-def create_organization_wallet(tenant: Tenant, seed: bytes | None = None) -> None:
+def create_organization_wallet(
+    tenant: Tenant, seed: bytes | None = None, host: str = ""
+) -> None:
     """Create the organization's own wallet, and publish its DID on the network.
 
     In the caller's transaction. To a remote network the DID is published after the
     commit, by a worker if the ledger does not respond then. On the network `webvh` the
-    DID is made with its log. Raises 409 `did_taken`, `no_public_host`.
+    DID is made with its log, at the host: by default that of PUBLIC_URL. Raises 409
+    `did_taken`, `no_public_host`.
     """
     wallet = Wallet.create(tenant, is_organization=True)
     seed = seed or keys.generate_seed()
@@ -247,7 +274,8 @@ def create_organization_wallet(tenant: Tenant, seed: bytes | None = None) -> Non
         raise Conflict("did_taken", f"The DID {did} is taken.")
     ledger, webvh_did = ledger_of(tenant.network), ""
     if tenant.network.kind == Network.Kind.WEBVH:
-        did, webvh_did = "", own_did.create(tenant, own_did.public_host()).did
+        made = own_did.create(tenant, host or own_did.public_host())
+        did, webvh_did = "", made.did
     elif ledger.is_remote:
         publishing.enqueue_did(tenant, did, verkey)
     else:

@@ -31,6 +31,7 @@ from tenants.lifecycle.provisioning import (
     all_networks,
     change_organization,
     create_provider_organization,
+    require_host,
     require_network,
     resolve_network,
 )
@@ -53,15 +54,23 @@ def with_issuer(rows: QuerySet[Tenant]) -> QuerySet[Tenant]:
     )
 
 
-def create_from_parameters(provider: Provider, wanted: dict) -> Tenant:
-    """Create another organization of the account.
+def create_from_parameters(view: View, provider: Provider) -> Tenant:
+    """Create another organization of the account, as this call wants it.
 
-    audit.recorded() makes it one transaction with the audit entry.
-
-    wanted: validated TenantParameters. What is empty keeps its default.
+    In one transaction with the audit entry. Its host is asked before.
     """
+    wanted = view.parse_body(TenantParameters)
+    # What is empty keeps its default.
     chosen = {column: value for column, value in wanted.items() if value}
-    return create_provider_organization(provider, **chosen)
+    host = chosen.pop("host", "")
+
+    def create(host: str) -> Tenant:
+        return create_provider_organization(provider, host=host, **chosen)
+
+    return view.perform(
+        audit.recorded(create, "organization.created", by=view.request),
+        prepare=lambda: require_host(chosen.get("network_id"), host),
+    )
 
 
 def change_from_parameters(view: View, tenant: Tenant) -> None:
@@ -92,12 +101,7 @@ class Tenants(View):
         response=TenantContract,
     )
     def create(self, request: Request) -> Response:
-        # The organization and its audit entry are one transaction.
-        made = self.perform(
-            audit.recorded(create_from_parameters, "organization.created", by=request),
-            self.tenant.provider,
-            self.parse_body(TenantParameters),
-        )
+        made = create_from_parameters(self, self.tenant.provider)
         return self.to_response(
             TenantContract, with_issuer(Tenant.objects.filter(pk=made.pk)).get()
         )

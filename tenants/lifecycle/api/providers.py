@@ -74,12 +74,7 @@ class ProviderTenants(ProviderView):
         "createProviderTenant", None, request=TenantParameters, response=TenantContract
     )
     def create(self, request: Request) -> Response:
-        # The organization and its audit entry are one transaction.
-        made = self.perform(
-            audit.recorded(create_from_parameters, "organization.created", by=request),
-            self.provider,
-            self.parse_body(TenantParameters),
-        )
+        made = create_from_parameters(self, self.provider)
         return self.to_response(TenantContract, self.rows.get(pk=made.pk))
 
     @operation("deleteAllProviderTenants", None)

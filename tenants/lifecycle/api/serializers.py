@@ -229,6 +229,12 @@ class TenantParameters(OrganizationOptions):
     networkId = serializers.CharField(
         source="network_id", required=False, max_length=50
     )
+    host = serializers.CharField(
+        required=False,
+        max_length=253,
+        help_text="On the network `webvh`: a domain that leads here, for life. By "
+        "default that of the installation.",
+    )
     issuerSeed = SeedField(source="seed", required=False)
     endorserType = EndorserField(ENDORSERS, source="endorser", required=False)
     tenantId = TenantIdField(source="public_id", required=False)

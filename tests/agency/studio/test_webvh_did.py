@@ -1,10 +1,12 @@
 """The did:webvh of an organization in the studio."""
 
 import pytest
+from django.db import transaction
 
 from core.net import http
 from credentials.ledgers.webvh import own_did
 from credentials.models import WebvhDid
+from tenants.models import Tenant
 from tests.agency.studio.conftest import read
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -45,6 +47,28 @@ def test_a_domain_that_no_wallet_reads_is_refused_on_the_page(browser, page):
     browser.send(f"{page}/make", host="10.0.0.1")
     assert "Give a domain name" in read(browser, page)
     assert not WebvhDid.objects.exists()
+
+
+def test_a_new_organization_takes_a_domain_that_leads_here(browser, page, monkeypatch):
+    domain, new = f"bank.{HOST}", "/studio/organizations/new"
+    given = {"name": "Bank", "network_id": "webvh", "host": domain.upper()}
+    answers(monkeypatch, body=b"something else")
+    text = browser.send(new, **given).text
+    assert 'id="id_host_error"' in text and "does not lead here yet" in text
+    text = browser.send(new, **given | {"network_id": "local"}).text
+    assert "Only an organization on the network webvh" in text
+    assert not WebvhDid.objects.exists()
+    assert not Tenant.objects.filter(name="Bank").exists()
+
+    def get(url, **options):
+        assert not transaction.get_connection().in_atomic_block
+        nonce = url.removeprefix(f"https://{domain}/issuers/check/")
+        answer = own_did.answer_check(domain, nonce).encode()
+        return http.Response(200, {}, answer, True, 0.0)
+
+    monkeypatch.setattr(own_did.http, "get", get)
+    assert browser.send(new, **given).status_code == 200
+    assert WebvhDid.objects.get(tenant__name="Bank").host == domain
 
 
 def test_it_says_whether_the_log_can_be_read_from_outside(

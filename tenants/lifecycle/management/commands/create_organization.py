@@ -8,7 +8,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from core.errors import AgencyError
 from core.work import transactions
 from tenants import audit
-from tenants.lifecycle.provisioning import create_organization
+from tenants.lifecycle.provisioning import create_organization, require_host
 
 
 class Command(BaseCommand):
@@ -17,6 +17,9 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("name", help="shown to holders")
         parser.add_argument("--network", help="id of the network it publishes on")
+        parser.add_argument(
+            "--host", default="", help="a domain that leads here: docs/ledgers.md"
+        )
         parser.add_argument("--image-url", default="", help="its logo")
         parser.add_argument(
             "--test", action="store_true", help="for tests only: docs/sandbox.md"
@@ -34,11 +37,13 @@ class Command(BaseCommand):
         if not name.strip() or len(name) > 200:
             raise CommandError("The name needs 1 to 200 characters.")
         try:
+            host = require_host(network, options["host"])
             with transactions.atomic():  # with the audit entry, or not at all
                 organization = create_organization(
                     name.strip(),
                     image_url=image_url,
                     network_id=network,
+                    host=host,
                     is_test=options["test"],
                     strict=options["strict"],
                 )

@@ -7,6 +7,7 @@ from threading import Barrier
 import pytest
 from django.core.files.base import ContentFile
 from django.core.files.storage import default_storage
+from django.core.management import CommandError, call_command
 from django.db import transaction
 from django.utils import timezone
 
@@ -30,7 +31,7 @@ from credentials.models import (
 from credentials.tasks import rotate_webvh_keys
 from tenants import audit, data_key_rotation, vault
 from tenants.lifecycle.provisioning import remove_organization
-from tenants.models import AuditEntry
+from tenants.models import AuditEntry, Tenant
 from tests.support.commands import output_of
 from tests.support.erasing import worker_erases
 from tests.support.own_webvh import (
@@ -42,7 +43,7 @@ from tests.support.own_webvh import (
     read_resource,
     row_of,
 )
-from tests.support.people import ApiError, Organization
+from tests.support.people import ApiError, Organization, Provider
 from tests.support.pictures import storage
 from tests.support.races import PATIENCE, at_once, error_codes
 
@@ -504,11 +505,15 @@ def acme(faber):
 
 
 def leads_here(monkeypatch, domain, answer=None):
-    """Let an https call of the domain come to this installation, or get the answer."""
+    """Let an https call of the domain come to this installation, or get the answer.
+
+    It is made outside of transactions.
+    """
     asked = []
 
     def get(url, **options):
         asked.append(url)
+        assert not transaction.get_connection().in_atomic_block
         assert url.startswith(f"https://{domain}/") and not options["max_redirects"]
         found = fetch(url.removeprefix(f"https://{domain}"), domain)
         return http.Response(found.status_code, {}, answer or found.content, True, 0.0)
@@ -526,6 +531,82 @@ def test_a_domain_that_leads_here_gets_a_did(acme, monkeypatch):
     assert fetch(address, domain).status_code == 200
     assert refusal(acme.put, "/tenants/webvhDid", {"host": domain}) == "did_exists"
     assert AuditEntry.objects.filter(action="did.created").exists()
+
+
+def creations(organization):
+    """Both calls that create an organization, of an account with one already."""
+    return [
+        partial(one.post, "/tenants") for one in (organization, Provider(organization))
+    ]
+
+
+def test_an_organization_is_created_at_a_domain_that_leads_here(acme, monkeypatch):
+    for name, create in zip("bd", creations(acme), strict=True):
+        domain = f"{name}ank.{HOST}"
+        asked = leads_here(monkeypatch, domain)
+        wanted = {"name": name, "networkId": "webvh", "host": domain.upper()}
+        made = create(wanted)
+        assert len(asked) == 1 and made["network"]["networkId"] == "webvh"
+        row = WebvhDid.objects.get(did=made["extendedInformation"]["issuerDid"])
+        assert row.host == domain and f":{domain}:issuers:" in row.did
+        address = row.log_url.removeprefix(f"https://{domain}")
+        assert fetch(address, domain).status_code == 200
+
+
+def test_a_domain_does_with_a_public_url_that_no_did_can_have(
+    settings, transactional_db, stored_keys, monkeypatch
+):
+    """Nor is there the network before."""
+    acme = Organization("Acme")
+    settings.ALLOWED_HOSTS = ["testserver", f".{HOST}"]
+    leads_here(monkeypatch, f"bank.{HOST}")
+    wanted = {"name": "Bank", "networkId": "webvh"}
+    for create in creations(acme):
+        assert refusal(create, wanted) == "no_public_host"
+    made = acme.post("/tenants", wanted | {"host": f"bank.{HOST}"})
+    assert f":bank.{HOST}:issuers:" in made["extendedInformation"]["issuerDid"]
+
+
+@pytest.mark.parametrize(
+    "network, host, code",
+    [
+        ("webvh", "10.0.0.1", "bad_host"),
+        ("webvh", f"bank.{HOST}", "host_elsewhere"),
+        ("local", f"bank.{HOST}", "invalid_request"),
+        (None, f"bank.{HOST}", "invalid_request"),
+        ("nowhere", f"bank.{HOST}", "unknown_network"),
+    ],
+)
+def test_an_organization_with_a_wrong_host_is_not_made(
+    acme, monkeypatch, network, host, code
+):
+    leads_here(monkeypatch, f"bank.{HOST}", b"something else")
+    wanted = {"name": "Bank", "host": host} | (
+        {"networkId": network} if network else {}
+    )
+    before = Tenant.objects.count(), WebvhDid.objects.count()
+    for create in creations(acme):
+        assert refusal(create, wanted) == code
+    chosen = ["--network", network] if network else []
+    with pytest.raises(CommandError):
+        call_command("create_organization", "Bank", *chosen, "--host", host)
+    assert (Tenant.objects.count(), WebvhDid.objects.count()) == before
+
+
+def test_a_call_that_is_sent_again_makes_one_organization(acme, monkeypatch):
+    domain = f"bank.{HOST}"
+    asked = leads_here(monkeypatch, domain)
+    wanted = {"name": "Bank", "networkId": "webvh", "host": domain}
+    key = {"Idempotency-Key": "bank"}
+    made = acme.call("post", "/tenants", wanted, **key)
+    assert acme.call("post", "/tenants", wanted, **key) == made and len(asked) == 1
+
+
+def test_the_command_creates_an_organization_at_a_domain(acme, monkeypatch):
+    domain = f"bank.{HOST}"
+    leads_here(monkeypatch, domain)
+    call_command("create_organization", "Bank", network="webvh", host=domain)
+    assert WebvhDid.objects.get(tenant__name="Bank").host == domain
 
 
 @pytest.mark.parametrize(
