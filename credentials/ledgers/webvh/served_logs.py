@@ -2,7 +2,8 @@
 
 Who has read a log refuses one that is shorter or other than it was. So each version that
 is served has a file of its own in the storage, written before the first answer, which
-no backup takes and no restore writes.
+no backup takes and no restore writes. It says which installation has served it, as
+several may share a storage.
 """
 
 from functools import lru_cache
@@ -14,6 +15,7 @@ from django.db import connection
 
 from credentials.ledgers.webvh import own_log
 from credentials.ledgers.webvh.rows import WebvhDid
+from tenants import vault
 
 FOLDER = "served_logs"
 
@@ -31,7 +33,12 @@ def scid_in(did: str) -> str:
 def remember(scid: str, version_id: str) -> None:
     name = f"{FOLDER}/{scid}/{version_id}"
     if not default_storage.exists(name):
-        default_storage.save(name, ContentFile(b""))
+        default_storage.save(name, ContentFile(mark_of(scid)))
+
+
+def mark_of(scid: str) -> bytes:
+    """What only this installation writes in the files of a log: also with other keys."""
+    return vault.keyed_digest(f"served log of did:webvh {scid}").hex().encode()
 
 
 def list_served(scid: str) -> set[str]:
@@ -46,8 +53,6 @@ def list_served(scid: str) -> set[str]:
 
 def find_forked() -> list[str]:
     """Return the DIDs whose log lacks a version that was served, sorted."""
-    if WebvhDid._meta.db_table not in connection.introspection.table_names():
-        return []
     forked = []
     rows = WebvhDid.objects.order_by("did").values_list("did", "log")
     for did, log in rows.iterator(chunk_size=100):
@@ -67,12 +72,37 @@ def find_lost() -> list[str]:
     )
 
 
+def is_marked(scid: str) -> bool:
+    """Whether this installation has served a version of the log."""
+    mark = mark_of(scid)
+    for name in default_storage.listdir(f"{FOLDER}/{scid}")[1]:
+        with default_storage.open(f"{FOLDER}/{scid}/{name}") as file:
+            if file.read(len(mark)) == mark:
+                return True
+    return False
+
+
 def require_whole() -> None:
-    """Raise ImproperlyConfigured if a restore has brought back an older log."""
+    """Raise ImproperlyConfigured if a restore has brought back an older log, or none.
+
+    A log is gone only by that: the row of a DID outlives its organization, also where
+    that is erased or has moved away. Where there is no DID at all the storage is not
+    asked, as it may be out of reach.
+    """
+    has_table = WebvhDid._meta.db_table in connection.introspection.table_names()
+    if not has_table or not WebvhDid.objects.exists():
+        return
     if forked := find_forked():
         raise ImproperlyConfigured(
             f"The log of {forked[0]} lacks a version that was served already, as after "
             f"the restore of an older backup ({len(forked)} in all). Readers refuse it, "
             "and with it all credentials of the DID. Restore a newer backup, or the "
             "point in time before the loss: docs/operations/backup.md."
+        )
+    if gone := [scid for scid in find_lost() if is_marked(scid)]:
+        raise ImproperlyConfigured(
+            f"did:webvh:{gone[0]} was served already and is not in the database, as "
+            f"after the restore of an older backup ({len(gone)} in all). Nothing of it "
+            "can be proven. Restore a newer backup, or the point in time before the "
+            "loss: docs/operations/backup.md."
         )

@@ -10,6 +10,7 @@ from credentials.ledgers.webvh.refusals import Refused
 from credentials.models import WebvhDid
 from tests.agency.ops.test_backups import back_up, manage
 from tests.support.own_webvh import HOST, on_webvh, read_all, read_log, row_of
+from tests.support.people import Organization
 from tests.support.pictures import storage
 
 __all__ = ["storage"]  # the fixture: files of each test in a folder of their own
@@ -115,7 +116,25 @@ def test_another_log_of_the_same_length_does_not_start(
     assert code and REFUSED in said
 
 
-def test_a_did_that_the_backup_lacks_is_told(faber, storage, tmp_path_factory):
+def test_a_did_that_the_backup_lacks_does_not_start(faber, storage, tmp_path_factory):
+    before = back_up(storage, tmp_path_factory)
+    acme = Organization("Acme", network_id="webvh")
+    read_log(acme)
+    scid = served_logs.scid_in(row_of(acme).did)
+    this_morning = back_up(storage, tmp_path_factory)
+
+    restore(storage, before)
+    code, said = start(storage)
+    assert code and f"did:webvh:{scid} was served already" in said
+    restore(storage, this_morning)
+    assert start(storage)[0] == 0
+
+    restore(storage, before)
+    shutil.move(storage / "served_logs" / scid, tmp_path_factory.mktemp("moved"))
+    assert start(storage)[0] == 0
+
+
+def test_the_first_did_that_the_backup_lacks_is_told(faber, storage, tmp_path_factory):
     kept = WebvhDid.objects.get()
     WebvhDid.objects.all().delete()
     before = back_up(storage, tmp_path_factory)

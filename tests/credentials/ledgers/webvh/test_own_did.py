@@ -1,5 +1,6 @@
 """An organization publishes below its did:webvh; others read it at its host."""
 
+import os
 from datetime import timedelta
 from functools import partial
 from threading import Barrier
@@ -456,12 +457,60 @@ def test_a_version_that_is_first_read_by_two_at_once_is_no_fork(faber, monkeypat
     check_or_exit()
 
 
+def test_a_log_that_was_served_and_is_gone_does_not_start(faber, acme):
+    gone = acme.put("/tenants/webvhDid")["did"]
+    read_log(acme)
+    check_or_exit()
+    WebvhDid.objects.filter(did=gone).delete()  # as a restore of last night does
+    with pytest.raises(SystemExit):
+        check_or_exit()
+    [found] = [one for one in doctor.run(is_starting=True) if one.name == "served_logs"]
+    assert f"did:webvh:{served_logs.scid_in(gone)} was served already" in found.text
+
+
+def test_it_does_not_start_also_with_another_master_key(faber, acme, settings):
+    gone = acme.put("/tenants/webvhDid")["did"]
+    read_log(acme)
+    former = settings.MASTER_KEY
+    settings.MASTER_KEY, settings.OLD_MASTER_KEY = os.urandom(32), former
+    vault.forget_keys()
+    output_of("rotate_master_key")
+    settings.OLD_MASTER_KEY = None
+    vault.forget_keys()
+    check_or_exit()
+    WebvhDid.objects.filter(did=gone).delete()
+    with pytest.raises(SystemExit):
+        check_or_exit()
+
+
+def test_what_another_installation_has_served_stops_none(faber):
+    """They may share a storage, or its files were copied for a move."""
+    read_log(faber)
+    for number, content in enumerate((b"0" * 64, served_logs.mark_of("QmNone"), b"")):
+        name = f"served_logs/QmOther/{number}-Qm"
+        default_storage.save(name, ContentFile(content))
+    check_or_exit()
+    [found] = doctor.check_served_logs()
+    assert "did:webvh:QmOther was served" in found.text
+
+
+def test_who_was_deleted_and_erased_stops_no_start(faber, acme):
+    acme.put("/tenants/webvhDid")
+    read_log(acme)
+    remove_organization(acme.tenant, by=audit.SYSTEM)
+    worker_erases()
+    assert not Tenant._base_manager.filter(pk=acme.tenant.pk).exists()
+    check_or_exit()
+    assert not served_logs.find_lost()
+
+
 def test_all_logs_are_checked_by_one_statement(
     faber, acme, django_assert_max_num_queries
 ):
     acme.put("/tenants/webvhDid")
     read_log(faber), read_log(acme)
-    with django_assert_max_num_queries(2):  # and one for the names of tables
+    # And one each for the names of tables, whether there is a DID, and those gone.
+    with django_assert_max_num_queries(4):
         served_logs.require_whole()
 
 
