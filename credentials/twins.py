@@ -134,8 +134,10 @@ def offer(
     As Credential.offer(). Wallets elsewhere do not read the local network, and one of
     did:webvh if they use version 2.0, which they are asked.
     """
-    twin = None if connection.seems_hosted else find_twin(definition)
-    if twin and twin.twin_of and definition.tenant.network.kind == Network.Kind.LOCAL:
+    is_read = connection.seems_hosted or bool(definition.twin_of)
+    is_read = is_read or definition.tenant.network.kind != Network.Kind.LOCAL
+    twin = None if is_read else find_twin(definition)
+    if twin:
         return _offer_readable(connection, definition, twin, **offered)
     return Credential.offer(connection, definition, **offered)
 

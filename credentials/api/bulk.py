@@ -24,7 +24,7 @@ from core.api.serializers import (
 )
 from core.api.views import View, get_or_404, heavy
 from core.errors import Invalid
-from credentials.api.definitions import get_definition
+from credentials.api.definitions import get_definition_to_offer
 from credentials.api.serializers import CredentialContract, values_field
 from credentials.bulk import loading, reading, results, workbooks
 from credentials.bulk.cells import DateForm, converter
@@ -87,6 +87,12 @@ class BulkParameters(SharedFields):
     """The query of a call whose body is the file."""
 
     definitionId = serializers.CharField(max_length=300)
+    network = serializers.CharField(
+        required=False,
+        max_length=64,
+        help_text="Of the definition and its twin, offers the one that is on this "
+        "network. Without it, rows over connections are offered as single offers are.",
+    )
     automaticIssuance = serializers.BooleanField(
         default=False, help_text="Issue each as soon as its holder accepts."
     )
@@ -147,6 +153,9 @@ class BulkSummary(Contract[Shown]):
     bulkId = serializers.CharField(source="pk", help_text="The bulk.")
     state = serializers.ChoiceField(STATES)
     definitionId = serializers.CharField(source="definition.definition_id")
+    network = serializers.CharField(
+        required=False, help_text="That of the definition, if the call named it."
+    )
     automaticIssuance = serializers.BooleanField(source="automatic_issuance")
     rows = serializers.IntegerField(
         source="row_count", help_text="How many rows the file has."
@@ -247,9 +256,10 @@ class Bulks(View):
     @heavy
     def create(self, request: Request) -> Response:
         query = self.parse_query(BulkParameters).validated_data
-        definition = get_definition(self.tenant, query["definitionId"])
+        definition = get_definition_to_offer(self.tenant, query)
         rows = self.read_rows(definition, query["dateForm"])
-        options = (definition, rows, query["automaticIssuance"])
+        network = query.get("network", "")
+        options = (definition, rows, query["automaticIssuance"], network)
         if query["dryRun"]:
             tried = loading.count_only(*options)
             return self.to_response(

@@ -1,5 +1,6 @@
 """Schemas and credential definitions in the credentials API."""
 
+from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
 
@@ -225,3 +226,18 @@ def read_schema(tenant: Tenant, schema_id: str) -> SchemaBody:
 def get_definition(tenant: Tenant, definition_id: str) -> CredentialDefinition:
     found = active_definition.first(tenant.pk, definition_id)
     return or_404(found, CredentialDefinition, definition_id)
+
+
+def get_definition_to_offer(
+    tenant: Tenant, asked: Mapping[str, Any]
+) -> CredentialDefinition:
+    """The definition of `definitionId`, or its twin if `network` means that.
+
+    Its `tenant` is this row. 404 `not_found`, 409 `no_twin`.
+    """
+    definition = get_definition(tenant, asked["definitionId"])
+    definition.tenant = tenant
+    if "network" in asked:
+        definition = twins.on_network(definition, asked["network"])
+        definition.tenant = tenant
+    return definition

@@ -21,7 +21,7 @@ from core.api.pagination import list_parameters, only_columns, paginate
 from core.api.views import heavy, or_404
 from core.errors import Conflict
 from credentials import revocation, twins
-from credentials.api.definitions import get_definition
+from credentials.api.definitions import get_definition, get_definition_to_offer
 from credentials.api.serializers import (
     CredentialAnswerParameters,
     CredentialContract,
@@ -70,10 +70,7 @@ def offer_function(tenant: Tenant, body: dict[str, Any]) -> Callable[[], Credent
     404 for an unknown definition or connection, 409 `endpoint_not_published`,
     `no_twin`.
     """
-    definition = get_definition(tenant, body["definitionId"])
-    definition.tenant = tenant
-    if "network" in body:
-        definition = twins.on_network(definition, body["network"])
+    definition = get_definition_to_offer(tenant, body)
     offered = {
         "definition": definition,
         "values": body.get("credentialValues"),

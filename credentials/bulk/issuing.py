@@ -14,6 +14,7 @@ from core.errors import AgencyError, NotFound, Unavailable
 from core.work import network_reads
 from core.work.leases import attempt, work_on
 from core.work.loop import Loop
+from credentials import twins
 from credentials.bulk.checking import CONNECTION_NOT_FOUND, WALLET_NOT_FOUND
 from credentials.models import Bulk, BulkRow, Credential
 from tenants import vault
@@ -52,7 +53,9 @@ def offer_row(bulk: Bulk, found: BulkRow) -> None:
 def make_offer(bulk: Bulk, row: BulkRow) -> Credential:
     """Make the same offer as a call of the API does.
 
-    NotFound if what the row names was there when the file was checked, and is gone.
+    Over a connection the twin of the definition, if the peer reads that alone and the
+    bulk names no network. NotFound if what the row names was there when the file was
+    checked, and is gone.
     """
     options: dict[str, Any] = {
         "definition": bulk.definition,
@@ -78,7 +81,9 @@ def make_offer(bulk: Bulk, row: BulkRow) -> Credential:
     if not connection:
         message = WALLET_NOT_FOUND if row.wallet_id else CONNECTION_NOT_FOUND
         raise NotFound("not_found", message)
-    return Credential.offer(connection, **options)
+    bulk.definition.tenant = bulk.tenant  # its row, with the network
+    offer = Credential.offer if bulk.network else twins.offer
+    return offer(connection, **options)
 
 
 def fail_row(row: BulkRow, error: Exception) -> None:

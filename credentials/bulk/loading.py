@@ -61,6 +61,7 @@ class DryRun(NamedTuple):
     """
 
     definition: CredentialDefinition
+    network: str
     automatic_issuance: bool
     row_count: int
     counts: dict[str, int]
@@ -78,6 +79,7 @@ def count_only(
     definition: CredentialDefinition,
     rows: Iterable[SourceRow],
     automatic_issuance: bool,
+    network: str = "",
 ) -> DryRun:
     """Check the rows as store_rows() does, and store nothing. Errors of check_rows()."""
     waiting, failed = 0, 0
@@ -101,6 +103,7 @@ def count_only(
     counts = {"Waiting": waiting, "Failed": failed}
     return DryRun(
         definition,
+        network,
         automatic_issuance,
         waiting + failed,
         {state: number for state, number in counts.items() if number},
@@ -130,8 +133,11 @@ def store_rows(
     definition: CredentialDefinition,
     rows: Iterable[SourceRow],
     automatic_issuance: bool,
+    network: str = "",
 ) -> Bulk:
     """Store the rows of a bulk that begin_issuing() begins.
+
+    network: if the caller named it, that of the definition.
 
     Some hundred rows in each transaction, because the feeds of all organizations wait
     for the oldest one that writes. If the file is refused on the way, what was stored
@@ -140,6 +146,7 @@ def store_rows(
     bulk = Bulk(
         tenant=definition.tenant,
         definition=definition,
+        network=network,
         automatic_issuance=automatic_issuance,
     )
     with transactions.atomic():

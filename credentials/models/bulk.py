@@ -34,6 +34,8 @@ class Bulk(Record, CausedJob):
     of its own that also marks the row. So the lease only divides the work: whoever
     lost it can offer no row twice. At most one of an organization is leased at a time.
 
+    definition: the one that was chosen, or its twin. network: where that is, if the
+    caller named it; then no row gets the other one (credentials/twins.py).
     started_at: None while its rows are being stored, and while they are being deleted;
     the API does not show it then.
     paused_at: None unless it is paused. finished_at: None until no row waits.
@@ -53,6 +55,7 @@ class Bulk(Record, CausedJob):
     api_id = "pk"
     tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE)
     definition = models.ForeignKey(CredentialDefinition, on_delete=models.CASCADE)
+    network = models.CharField(max_length=64, blank=True, default="", db_default="")
     automatic_issuance = models.BooleanField(default=False)
     row_count = models.PositiveIntegerField(default=0)
     started_at = models.DateTimeField(null=True)
