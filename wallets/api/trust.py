@@ -142,7 +142,8 @@ class Certificates(View):
     @operation(
         "deleteCertificates",
         Scope.ADMINISTRATION,
-        response=CertificatesContract,
+        # Else the document says that a DELETE answers nothing.
+        response={200: CertificatesContract},
         parameters=[PurposeQuery],
     )
     def destroy(self, request: Request) -> Response:
