@@ -36,24 +36,24 @@ class DatabaseCollector(Collector):
         yield from host_gauges()
         yield GaugeMetricFamily(
             "agency_feed_lag_seconds",
-            "For how long a transaction has kept the feed from going on.",
+            "For how long a transaction has kept all feeds from going on.",
             queues.feed_lag.read(),
         )
         yield from server_gauges()
         yield certificate_gauge()
         yield GaugeMetricFamily(
             "agency_verified_backup_seconds",
-            "Since when there is no newer backup that was verified.",
+            "The age of the last verified backup, or of the installation.",
             backup_age.verified_age(),
         )
         yield GaugeMetricFamily(
             "agency_webhooks_limited",
-            "Webhooks whose events wait, as their receiver is the limit.",
+            "Webhooks with events that wait for ten seconds: the receiver is the limit.",
             queues.count_limited_webhooks(),
         )
         yield GaugeMetricFamily(
             "agency_spare_keys",
-            "Definition keys made ahead of need.",
+            "Keys of definitions made in advance.",
             queues.count_spare_keys(),
         )
         yield GaugeMetricFamily(
@@ -72,8 +72,8 @@ def queue_gauges() -> list[GaugeMetricFamily]:
     texts = {
         "waiting": "Rows that are not finished.",
         "due": "Rows that a worker would take now.",
-        "oldest_seconds": "Since when the oldest due row is due.",
-        "exhausted": "Rows that were given up.",
+        "oldest_seconds": "How long the oldest due row has been due.",
+        "exhausted": "Rows that were given up and are kept.",
     }
     return make_gauges("agency_queue", "queue", texts, queues.read_queues())
 
@@ -89,7 +89,9 @@ def process_gauges() -> list[GaugeMetricFamily]:
 
 
 def host_gauges() -> list[GaugeMetricFamily]:
-    text = "By how much the clock of the host is ahead of PostgreSQL's."
+    text = (
+        "Seconds by which the host's clock is ahead of PostgreSQL's (behind: below 0)."
+    )
     clocks = heartbeats.read_clocks()
     hosts = GaugeMetricFamily(
         "agency_hosts", "Hosts with a process that lives.", len(clocks)
@@ -103,7 +105,11 @@ def host_gauges() -> list[GaugeMetricFamily]:
 def server_gauges() -> Iterator[GaugeMetricFamily]:
     found = database_server.read()
     for name, text, figure in (
-        ("sessions", "Sessions of the PostgreSQL server.", found.sessions),
+        (
+            "sessions",
+            "Sessions of the PostgreSQL server, of all its databases.",
+            found.sessions,
+        ),
         ("sessions_limit", "How many it allows.", found.sessions_limit),
         ("replicas", "Standbys that are connected to it.", found.replicas),
         ("replica_lag_bytes", "What the last has yet to replay.", found.lag_bytes),
@@ -111,7 +117,7 @@ def server_gauges() -> Iterator[GaugeMetricFamily]:
         yield GaugeMetricFamily(f"agency_database_{name}", text, figure)
     ages = GaugeMetricFamily(
         "agency_transaction_seconds",
-        "Since when the oldest transaction of the server runs.",
+        "Age of the server's oldest transaction: reading, writing or prepared.",
         labels=["kind"],
     )
     for kind, seconds in found.transaction_seconds().items():
@@ -122,7 +128,10 @@ def server_gauges() -> Iterator[GaugeMetricFamily]:
 def certificate_gauge() -> GaugeMetricFamily:
     """Those whose end is known: that of PUBLIC_URL is asked for in the background."""
     gauge = GaugeMetricFamily(
-        "agency_certificate_seconds", "How long it is valid yet.", labels=["of"]
+        "agency_certificate_seconds",
+        "How long the certificate of PUBLIC_URL, and the first to end of those of "
+        "organizations, is valid yet; 0 or less if it is not trusted.",
+        labels=["of"],
     )
     if (left := certificates.public_certificate.seconds_left()) is not None:
         gauge.add_metric(["public_url"], left)
@@ -155,7 +164,9 @@ class HostCollector(Collector):
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
         free = GaugeMetricFamily(
-            "agency_disk_free_bytes", "What is free there.", labels=["folder"]
+            "agency_disk_free_bytes",
+            "What is free on this host in STORAGE_ROOT and METRICS_ROOT.",
+            labels=["folder"],
         )
         for setting in disk.FOLDERS:
             with suppress(OSError):  # doctor tells of what cannot be read

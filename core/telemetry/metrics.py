@@ -74,7 +74,7 @@ REQUESTS = Counter(
 )
 ANSWERS = Counter(
     "agency_answers",
-    "Requests served, by the statuses that alerts ask for.",
+    "Requests served, by status: 429, 500, 503 or other.",
     ["status"],
     registry=registry,
 )
@@ -87,13 +87,13 @@ DURATIONS = Histogram(
 )
 ANSWER_SECONDS = Histogram(
     "agency_answer_seconds",
-    "How long requests took that did not ask to wait.",
+    "How long requests took, without those that have the header Prefer.",
     registry=registry,
     buckets=BUCKETS,
 )
 CALLS = Histogram(
     "agency_call_seconds",
-    "How long calls of addresses of others took, by what came of them.",
+    "How long calls of webhooks and other agents took, by 2xx or error code.",
     ["outcome"],
     registry=registry,
     buckets=BUCKETS,
@@ -101,19 +101,19 @@ CALLS = Histogram(
 
 REFUSALS = Counter(
     "agency_rate_refusals",
-    "What came faster than is allowed.",
+    "Requests refused by a rate limit.",
     ["by"],
     registry=registry,
 )
 QUOTA_REFUSALS = Counter(
     "agency_quota_refusals",
-    "What was refused, as the organization has as many as it may.",
+    "Refusals by a quota, by its setting.",
     ["quota"],
     registry=registry,
 )
 REFUSED_WRITES = Counter(
     "agency_refused_writes",
-    "Writes that PostgreSQL refused, though it answers.",
+    "Writes that PostgreSQL refused though it answers: disk_full, read_only.",
     ["reason"],
     registry=registry,
 )
@@ -125,7 +125,7 @@ DELETED = Counter(
 )
 UNLOGGED = Counter(
     "agency_unlogged_requests",
-    "API calls that are missing in the log of calls.",
+    "Calls missing in the log of API calls: it was full, or the database away.",
     ["reason"],
     registry=registry,
 )
