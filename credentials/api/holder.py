@@ -23,7 +23,7 @@ from credentials.api.serializers import (
     CredentialContract,
     CredentialDataParameters,
     CredentialProposalParameters,
-    CredentialQuery,
+    WalletCredentialQuery,
 )
 from credentials.issue_credential import handlers, proposals
 from credentials.models import Credential
@@ -43,10 +43,10 @@ class WalletCredentials(WalletExchangeView):
         "listWalletCredentials",
         Scope.READ,
         response=CredentialContract(many=True),
-        parameters=list_parameters(CredentialQuery),
+        parameters=list_parameters(WalletCredentialQuery),
     )
     def list(self, request: Request, walletId: str) -> Response:
-        return self.list_where(CredentialQuery)
+        return self.list_where(WalletCredentialQuery)
 
     @operation(
         "listCredentialsForConnectionId",

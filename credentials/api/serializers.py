@@ -632,16 +632,21 @@ class SearchedNameField(serializers.CharField):
         return text
 
 
-class CredentialQuery(ConnectionCredentialQuery):
+class WalletCredentialQuery(ConnectionCredentialQuery):
+    connectionId = serializers.CharField(
+        source="connection__connection_id", required=False, max_length=128
+    )
+
+
+class CredentialQuery(WalletCredentialQuery):
+    """Of the issuer's list: only an issuer says whose a credential is."""
+
     recipientName = SearchedNameField(
         required=False,
         max_length=MAX_RECIPIENT_NAME,
         help_text="Whose names have these words or their beginnings, in any order, case "
         "and accents: at least two letters of one; after the tenth none is compared. "
         "The newest 10,000 are found. Needs the scope `values`.",
-    )
-    connectionId = serializers.CharField(
-        source="connection__connection_id", required=False, max_length=128
     )
 
 

@@ -70,7 +70,7 @@ def first_page_queries():
         first_page_query, Verification, of_verifications.VerificationContract
     )
     return [
-        credentials(of_credentials.CredentialQuery, own),
+        credentials(of_credentials.WalletCredentialQuery, own),
         credentials(of_credentials.ConnectionCredentialQuery, over),
         verifications(of_verifications.WalletVerificationQuery, own),
         verifications(of_verifications.ConnectionVerificationQuery, over),

@@ -124,6 +124,18 @@ def test_a_name_of_many_words_has_a_bounded_number_of_digests():
     assert beginnings_of("\u202eA\u0000\ud800 é 1") == []
 
 
+def test_a_holder_is_not_asked_whose_a_credential_is(faber, licence, alice):
+    alice.receives(faber, licence, values())
+    assert len(alice.get("/credentials", recipientName="nobody")) == 1
+    paths = faber.client.get("/openapi.json").json()["paths"]
+    [listing] = [
+        found["get"]
+        for found in paths.values()
+        if found.get("get", {}).get("operationId") == "listWalletCredentials"
+    ]
+    assert "recipientName" not in str(listing["parameters"])
+
+
 def test_it_can_be_switched_off_and_on(faber, licence, alice):
     faber.offers(alice, licence, values())
     Tenant.objects.update(name_search=False)
