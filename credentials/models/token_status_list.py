@@ -62,8 +62,10 @@ class TokenStatusList(Record):
     def take_place(cls, tenant: Tenant) -> Place:
         """Give a random free place to a new credential, in the caller's transaction.
 
-        The list stays locked until that ends.
+        The list stays locked until that ends, and a deletion of the organization waits:
+        it signs the lists for the last time. 404 `not_found` if it was deleted.
         """
+        Tenant.put_off_deletion(tenant.pk)
         found = cls._lock_newest(tenant)
         assert found.taken, "it has room"
         taken = bytes(found.taken)
@@ -93,7 +95,12 @@ class TokenStatusList(Record):
 
     @classmethod
     def revoke_places(cls, tenant_id: UUID, places: Iterable[Place]) -> None:
-        """Mark the credentials at these as revoked, in the caller's transaction."""
+        """Mark the credentials at these as revoked, in the caller's transaction.
+
+        A deletion of the organization waits for it, as for take_place(). 404
+        `not_found` if it was deleted.
+        """
+        Tenant.put_off_deletion(tenant_id)
         by_number = defaultdict(list)
         for place in places:
             by_number[int(place.uri.rpartition("/")[2])].append(place.index)

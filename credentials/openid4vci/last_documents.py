@@ -43,7 +43,8 @@ def read_signer(tenant: Tenant) -> Signer | None:
 def keep_all(tenant: Tenant, signer: Signer) -> None:
     """Store what its addresses answer from now on, in the caller's transaction.
 
-    That has the full lock on the organization: nothing is revoked meanwhile.
+    That has the full lock on the organization, for which whoever changes a list makes
+    it wait (Tenant.put_off_deletion): nothing is revoked meanwhile, or later.
     """
     now = int(time.time())
     times = {"iat": now, "exp": now + VALID_SECONDS, "ttl": TTL_SECONDS}

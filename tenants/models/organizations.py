@@ -2,10 +2,11 @@
 
 import re
 from urllib.parse import urlsplit
+from uuid import UUID
 
 from django.conf import settings
 from django.core.validators import MaxValueValidator, MinValueValidator
-from django.db import models
+from django.db import connection, models
 from uuid_utils.compat import uuid7
 
 from core.database.collation import case_insensitive
@@ -218,6 +219,23 @@ class Tenant(Record):
         rows = Tenant.objects.select_for_update(no_key=True)
         if rows.filter(pk=self.pk).first() is None:
             raise NotFound("not_found", "The organization was deleted.")
+
+    @classmethod
+    def put_off_deletion(cls, tenant_id: UUID) -> None:
+        """Let a deletion wait for this transaction (SELECT ... FOR KEY SHARE).
+
+        Nobody else waits. For what a deletion must find, take this before the row that
+        is changed. 404 `not_found` if the organization was deleted.
+        """
+        table = cls._meta.db_table
+        with connection.cursor() as cursor:
+            cursor.execute(
+                f"SELECT FROM {table} WHERE id = %s AND deleted_at IS NULL "
+                "FOR KEY SHARE",
+                [tenant_id],
+            )
+            if not cursor.rowcount:
+                raise NotFound("not_found", "The organization was deleted.")
 
 
 class Asset(Record):

@@ -4,15 +4,20 @@
 
 import time
 from datetime import UTC, datetime, timedelta
+from threading import Event
 
 import pytest
 from django.utils import timezone
 
-from credentials.models import LastDocument, TokenStatusList
+from core.errors import NotFound
+from core.work import transactions
+from credentials import revocation
+from credentials.models import Credential, LastDocument, TokenStatusList
 from tenants import audit
 from tenants.lifecycle import freezing
 from tenants.models import DataKey, Erasure, Tenant
 from tests.credentials.openid4vci.conftest import card, offers, phone  # noqa: F401
+from tests.support import races
 from tests.support.killed_worker import KilledClient
 from tests.support.openid_wallet import OpenIdWallet
 from tests.support.sd_jwt import Authority as OtherAuthority
@@ -20,7 +25,7 @@ from tests.tenants.lifecycle.test_erasure import finish, no_pause  # noqa: F401
 from tests.verifications.openid4vp.conftest import ask, card_policy  # noqa: F401
 from tests.verifications.openid4vp.test_answers import codes, verification
 from wallets.jose import certificates, sd_jwt, status_token
-from wallets.models import Authority, SigningKey, issuer_url
+from wallets.models import Authority, SigningKey, Wallet, issuer_url
 
 pytestmark = pytest.mark.django_db(transaction=True)
 YEAR = timedelta(days=365)
@@ -172,3 +177,47 @@ def test_lists_of_a_frozen_organization_are_served(faber, held, monkeypatch):
     listed = listed_of(held)
     assert read_list(held, listed).status_of(listed["idx"]) == 0
     assert held.read(sd_jwt.read(held.credential).vct).status_code == 200
+
+
+def test_a_revocation_beside_a_deletion_is_in_the_last_list(
+    faber, offers, phone, monkeypatch
+):
+    """Also where there are too many connections for the deletion to lock them."""
+    monkeypatch.setattr(Wallet, "MAX_ENDED_AT_ONCE", 0)
+    made = offers()
+    phone.take(made["link"])
+    started = Event()
+
+    def revoke():
+        with transactions.atomic():
+            credential = Credential.objects.get(pk=made["credentialId"])
+            credential.lock()
+            credential.revoke()
+            revocation.mark_in_status_lists([credential])
+            started.set()
+            races.wait_until(races.is_waited_for)
+
+    def delete_meanwhile():
+        assert started.wait(races.PATIENCE)
+        delete(faber)
+
+    assert races.threads([revoke, delete_meanwhile]) == [None, None]
+    listed = listed_of(phone)
+    assert read_list(phone, listed).status_of(listed["idx"]) == 1
+
+
+def test_no_list_of_a_deleted_organization_changes(faber, offers, phone):
+    made = offers()
+    phone.take(made["link"])
+    credential = Credential.objects.get(pk=made["credentialId"])
+    delete(faber)
+    lists = list(TokenStatusList.objects.values())
+    with pytest.raises(NotFound):
+        TokenStatusList.take_place(faber.tenant)
+    with pytest.raises(NotFound):
+        revocation.mark_in_status_lists([credential])
+    assert list(TokenStatusList.objects.values()) == lists
+    TokenStatusList.objects.all().delete()
+    with pytest.raises(NotFound), transactions.atomic():
+        TokenStatusList.take_place(faber.tenant)
+    assert not TokenStatusList.objects.exists()
