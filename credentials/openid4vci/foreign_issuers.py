@@ -5,21 +5,28 @@ name the issuer of the offer, and a credential be signed by who it says.
 """
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from core.errors import PeerError
+from core.errors import Invalid, PeerError
 from core.net import http
 from core.work import network_reads
 from credentials.openid4vci.errors import ProtocolError
-from credentials.openid4vci.foreign_calls import JSON, Calls, json_of, well_known
+from credentials.openid4vci.foreign_calls import (
+    JSON,
+    Calls,
+    is_secure,
+    json_of,
+    well_known,
+)
 from tenants.models import Tenant
 from wallets.jose import certificates, sd_jwt, signing
 from wallets.jose.signing import PublicKey
 from wallets.models import TrustAnchor
 
-MAX_ACCESS_TOKEN = 16 * 1024  # characters
+ACCESS_TOKEN = re.compile(r"[\x21-\x7e]{1,16384}")  # as a header can have it
 MAX_KEYS = 20
 MAX_CODE = 100
 MAX_DESCRIPTION = 300
@@ -57,6 +64,8 @@ class ForeignIssuer:
         return self._metadata
 
     def _read_metadata(self, name: str, identifier: str, member: str) -> dict[str, Any]:
+        if not is_secure(identifier):
+            raise unlike_metadata(f"({name}) is at no address of https")
         response = self.calls.get(well_known(name, identifier))
         found = json_of(response)
         if response.status != 200 or not found:
@@ -71,7 +80,7 @@ class ForeignIssuer:
         token = body.get("access_token")
         if response.status != 200:
             raise _refusal(response, body)
-        if not isinstance(token, str) or not 1 <= len(token) <= MAX_ACCESS_TOKEN:
+        if not isinstance(token, str) or not ACCESS_TOKEN.fullmatch(token):
             raise unlike_metadata("leads to a token endpoint that gives no token")
         if str(body.get("token_type")).lower() != "bearer":
             raise unlike_metadata("leads to a token endpoint of another kind of token")
@@ -161,14 +170,12 @@ class ForeignIssuer:
             raise _not_trusted("no trust anchor of the organization is above it")
         try:
             found = self._read_metadata("jwt-vc-issuer", issuer, "issuer")
-        except PeerError as error:
-            if error.code != "issuer_unlike_metadata":
-                raise
+            jwks = found.get("jwks")
+            if jwks is None and "jwks_uri" in found:
+                jwks = json_of(self.calls.get(found["jwks_uri"]))
+        except (PeerError, Invalid):  # it will be no better the next time
             why = "no trust anchor is above it, and its iss publishes no key"
             raise _not_trusted(why) from None
-        jwks = found.get("jwks")
-        if jwks is None and "jwks_uri" in found:
-            jwks = json_of(self.calls.get(found["jwks_uri"]))
         keys = jwks.get("keys") if isinstance(jwks, dict) else None
         for jwk in keys[:MAX_KEYS] if isinstance(keys, list) else ():
             is_named = isinstance(jwk, dict) and jwk.get("kid") == key_id

@@ -237,7 +237,8 @@ def _display_name(part: dict[str, Any]) -> str:
 
 def _claim_names(part: dict[str, Any]) -> list[str]:
     claims = part.get("claims")
-    paths = [one.get("path") for one in claims or () if isinstance(one, dict)]
+    claims = claims if isinstance(claims, list) else []
+    paths = [one.get("path") for one in claims if isinstance(one, dict)]
     return [
         one[0]
         for one in paths
@@ -417,11 +418,12 @@ def _ask(credential: Credential, facts: dict[str, str], issuer: Issuer) -> None:
     if status == 202:
         _receive(credential, taken, answer, None)
         return
+    if "received" not in taken and not isinstance(issuer, HostedIssuer):
+        # Some issue it once. Who has signed it may be published elsewhere.
+        taken = taken | {"received": body}
+        _store_taken(credential, taken)
     try:
         held = _check(body, facts, taken["secret"], issuer)
-    except Unavailable:  # who has signed it is published elsewhere
-        _store_taken(credential, taken | {"received": body})
-        raise
     except PeerError:
         _notify(issuer, taken, body, "credential_failure")
         raise
@@ -439,7 +441,8 @@ def _redeem(
         raise CodeRefused(error.code, error.description) from None
     taken = {name: one for name, one in taken.items() if name != "form"}
     taken["access_token"] = token["access_token"]
-    for details in token.get("authorization_details") or ():
+    details_of_all = token.get("authorization_details")
+    for details in details_of_all if isinstance(details_of_all, list) else ():
         match details:
             case {"credential_identifiers": [str(identifier), *_]} if (
                 details.get("credential_configuration_id") == facts["configuration"]
@@ -511,7 +514,7 @@ def _receive(
         _ask_again(credential, again, body.get("interval"))
         return
     definition = _definition_of(credential)
-    status_list = held.claims.get("status", {}).get("status_list")
+    status_list = (held.claims.get("status") or {}).get("status_list")
     credential.receive_sd_jwt(
         {"sd_jwt": _text_in(body), "secret": taken["secret"]},
         _values_of(held, definition),
@@ -787,7 +790,10 @@ class HostedLists:
         if uri not in self.read:
             self.read[uri] = read_bits(uri)
         bits = self.read[uri]
-        return bits is not None and status_token.status_at(bits, 1, index) != 0
+        try:
+            return bits is not None and status_token.status_at(bits, 1, index) != 0
+        except PeerError:  # an issuer elsewhere names a place that a list has not
+            return False
 
 
 def read_bits(uri: str) -> bytes | None:

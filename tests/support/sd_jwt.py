@@ -7,6 +7,8 @@ import json
 import time
 from datetime import UTC, datetime, timedelta
 
+from cryptography import x509
+
 from wallets.jose import certificates, sd_jwt, signing
 from wallets.models import SigningKey, issuer_url
 
@@ -53,6 +55,32 @@ def disclosure(*parts):
     return signing.encode_base64url(json.dumps(["c2FsdHNhbHRzYWx0", *parts]).encode())
 
 
+def with_wrong_version(der):
+    """A certificate of version 6, which there is not."""
+    version = b"\xa0\x03\x02\x01"
+    assert der.count(version + b"\x02") == 1
+    return der.replace(version + b"\x02", version + b"\x05")
+
+
+def with_constraints_twice(der):
+    """A certificate that says twice whether it is an authority (RFC 5280, 4.2)."""
+    found = x509.load_der_x509_certificate(der)
+    unknown = x509.UnrecognizedExtension(x509.ObjectIdentifier("2.5.29.99"), b"0\0")
+    builder = x509.CertificateBuilder(
+        issuer_name=found.issuer,
+        subject_name=found.subject,
+        public_key=found.public_key(),
+        serial_number=found.serial_number,
+        not_valid_before=found.not_valid_before_utc,
+        not_valid_after=found.not_valid_after_utc,
+        extensions=list(found.extensions),
+    ).add_extension(unknown, critical=False)
+    made = certificates.sign_certificate(builder, signing.generate_secret())
+    assert made.count(b"\x55\x1d\x63") == 1
+    return made.replace(b"\x55\x1d\x63", b"\x55\x1d\x13")
+
+
+STRANGE = (with_wrong_version, with_constraints_twice)
 DEGREE, NAME = disclosure("degree", "Maths"), disclosure("name", "Alice")
 
 

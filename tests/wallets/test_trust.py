@@ -1,5 +1,7 @@
 """Authorities that an organization trusts, and its certificates of other authorities."""
 
+import base64
+
 import pytest
 from cryptography import x509
 from django.utils import timezone
@@ -7,7 +9,7 @@ from django.utils import timezone
 from tenants.models import AuditEntry
 from tests.support.errors import assert_error, error_of
 from tests.support.races import at_once
-from tests.support.sd_jwt import URI, Authority, in_days
+from tests.support.sd_jwt import STRANGE, URI, Authority, in_days
 from wallets.jose import certificates, signing
 from wallets.models import Authority as OwnAuthority
 from wallets.models import SigningKey, TrustAnchor, issuer_url
@@ -59,6 +61,20 @@ def test_an_anchor_is_one_authority_in_its_time(faber):
     own = OwnAuthority.live().read_certificate()
     assert "of this server" in refuse(faber, certificates.encode_pem([own]))
     assert not TrustAnchor.objects.exists()
+
+
+@pytest.mark.parametrize("path", [ANCHORS, UPLOAD])
+@pytest.mark.parametrize("strange", STRANGE)
+def test_strange_certificates_are_refused(faber, path, strange):
+    text = base64.encodebytes(strange(STRANGE_OF[path])).decode()
+    refuse(faber, f"{BEGIN}\n{text}{END}\n", path)
+
+
+BEGIN, END = "-----BEGIN CERTIFICATE-----", "-----END CERTIFICATE-----"
+STRANGE_OF = {
+    ANCHORS: STATE.der,
+    UPLOAD: base64.b64decode(STATE.certify(signing.generate_secret())[0]),
+}
 
 
 @pytest.mark.django_db(transaction=True)

@@ -2,8 +2,10 @@
 
 import re
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
+from core.errors import PeerError
 from verifications.openid4vp.queries import FORMAT
 from wallets.jose import certificates, sd_jwt
 from wallets.jose.sd_jwt import Path
@@ -12,6 +14,7 @@ from wallets.jose.signing import bad_token
 MAX_QUERIES = 50
 MAX_CLAIMS = 200
 MAX_SETS = 100
+Scalar = str | int | float  # of which True is one
 ID = re.compile(r"[A-Za-z0-9_-]{1,100}")
 
 
@@ -20,15 +23,17 @@ class Claim:
     """A claim that is asked for. values: those allowed; empty if all are."""
 
     path: Path
-    values: tuple[Any, ...]
+    values: tuple[Scalar, ...]
 
     def is_met(self, held: sd_jwt.Credential) -> bool:
         found = sd_jwt.find_claims(held.claims, self.path)
         if not self.values:
             return bool(found)
         # True is not 1, and "1" is neither.
-        allowed = [(type(one), one) for one in self.values]
-        return any((type(one), one) in allowed for one in found)
+        allowed = {(type(one), one) for one in self.values}
+        return any(
+            (type(one), one) in allowed for one in found if isinstance(one, Scalar)
+        )
 
 
 @dataclass(frozen=True)
@@ -52,8 +57,14 @@ class Wanted:
         """What a credential shows as an answer; None if it is none."""
         if held.vct not in self.vcts or not self._is_of_authority(held):
             return None
+        met: dict[int, bool] = {}  # one claim may be in many of the options
         for claims in self.options:
-            if all(one.is_met(held) for one in claims):
+            for one in claims:
+                if id(one) not in met:
+                    met[id(one)] = one.is_met(held)
+                if not met[id(one)]:
+                    break
+            else:
                 return [one.path for one in claims]
         return None
 
@@ -62,7 +73,10 @@ class Wanted:
             return True
         if "x5c" not in held.token.header:  # its issuer publishes its key
             return False
-        chain = certificates.read_chain(held.token.header["x5c"])
+        try:
+            chain = certificates.read_chain(held.token.header["x5c"])
+        except PeerError:
+            return False
         issuers = {certificates.authority_identifier_of(one) for one in chain}
         return not issuers.isdisjoint(self.authorities)
 
@@ -81,18 +95,28 @@ def read_items(query: Any) -> dict[str, list[Wanted]]:
         if "credential_sets" in query
         else None
     )
-    by_id = {str(one.get("id")): one for one in queries if isinstance(one, dict)}
+    by_id = {
+        name: one
+        for one in queries
+        if isinstance(one, dict) and isinstance(name := one.get("id"), str)
+    }
     if len(by_id) < len(queries) or not all(map(ID.fullmatch, by_id)):
         raise bad_token("the ids of its queries are wrong")
+
+    # Of those that are not required, some may not be understood here.
+    @cache
+    def read(name: str) -> Wanted:
+        return _read_query(by_id[name])
+
     if sets is None:
-        return {name: [_read_query(one)] for name, one in by_id.items()}
+        return {name: [read(name)] for name in by_id}
     items: dict[str, list[Wanted]] = {}
     for one in sets:
         if not isinstance(one, dict):
             raise bad_token("a credential set is no object")
         if one.get("required", True) is not False:
             for ids in _alternatives(_list_in(one, "options", MAX_SETS)):
-                wanted = [_read_query(by_id[name]) for name in ids if name in by_id]
+                wanted = [read(name) for name in ids if name in by_id]
                 if not wanted:
                     raise bad_token("a credential set names an unknown query")
                 items.setdefault(wanted[0].id, wanted)
@@ -106,11 +130,19 @@ def _alternatives(options: list[Any]) -> list[list[str]]:
 
     Of options with several credentials, the first one counts.
     """
-    if not options or not all(isinstance(one, list) and one for one in options):
+    if not options or not all(_is_names(one, MAX_QUERIES) and one for one in options):
         raise bad_token("a credential set has no options")
     if all(len(one) == 1 for one in options):
-        return [[str(one[0]) for one in options]]
-    return [[str(name)] for name in options[0]]
+        return [list(dict.fromkeys(one[0] for one in options))]
+    return [[name] for name in options[0]]
+
+
+def _is_names(part: Any, limit: int) -> bool:
+    return (
+        isinstance(part, list)
+        and len(part) <= limit
+        and all(isinstance(one, str) for one in part)
+    )
 
 
 def _read_query(query: dict[str, Any]) -> Wanted:
@@ -128,11 +160,9 @@ def _read_query(query: dict[str, Any]) -> Wanted:
     if "claim_sets" in query:
         options = []
         for names in _list_in(query, "claim_sets", MAX_SETS):
-            if not isinstance(names, list) or not all(
-                str(one) in by_id for one in names
-            ):
+            if not _is_names(names, MAX_CLAIMS) or not by_id.keys() >= set(names):
                 raise bad_token("a claim set names an unknown claim")
-            options.append(tuple(by_id[str(name)] for name in names))
+            options.append(tuple(by_id[name] for name in names))
     return Wanted(
         id=query["id"],
         vcts=tuple(one for one in vcts if isinstance(one, str)),
@@ -148,10 +178,13 @@ def _read_claim(claim: Any) -> tuple[str | None, Claim]:
         raise bad_token("a claim has no path")
     if not all(one is None or isinstance(one, str | int) for one in path):
         raise bad_token("a claim has no path")
+    values = _list_in(claim, "values", MAX_CLAIMS)
+    if not all(isinstance(one, Scalar) for one in values):
+        raise bad_token("a claim has values of another kind")
     name = claim.get("id")
     return (
         name if isinstance(name, str) else None,
-        Claim(tuple(path), tuple(_list_in(claim, "values", MAX_CLAIMS))),
+        Claim(tuple(path), tuple(values)),
     )
 
 

@@ -6,6 +6,7 @@ outside of transactions; what is to be sent is stored before, with what it shows
 """
 
 import json
+import re
 import secrets
 import time
 from collections.abc import Iterator, Sequence
@@ -52,6 +53,8 @@ from wallets.models import Wallet
 SCHEMES = ("openid4vp", "haip-vp")
 State = Verification.State
 MAX_NAME = 200
+MAX_COMMON_NAME = 64  # characters
+HOST = re.compile(r"[\x21-\x7e]{1,253}")
 AT_ONCE = 20  # credentials that are decrypted before the next are read
 SENDING_SECONDS = 60  # longer than the calls of a step take (foreign_calls.py)
 REQUEST_TYPE = "application/oauth-authz-req+jwt"
@@ -221,12 +224,26 @@ def parse_request(
     name = body["client_metadata"].get("client_name")
     if link:
         _check_foreign(body, _query_of(link).get("request_uri"))
-        host = urlsplit(body["response_uri"]).hostname
-        name = f"{certificates.common_name_of(leaf)} ({host})".strip()
-    elif not isinstance(name, str) or not name:
-        name = certificates.common_name_of(leaf)
+        name = _name_of_stranger(leaf, body["response_uri"])
+    else:
+        is_given = isinstance(name, str) and name
+        name = (name if is_given else certificates.common_name_of(leaf))[:MAX_NAME]
     items = dcql.read_items(body.get("dcql_query"))
-    return Request(body, name[:MAX_NAME], items, link)
+    return Request(body, name, items, link)
+
+
+def _name_of_stranger(leaf: certificates.Certificate, address: str) -> str:
+    """What its certificate says, and the host that gets the answer, which counts.
+
+    Of what anybody may write into a certificate only a part is shown, so that it cannot
+    hide the host. PeerError `bad_token`.
+    """
+    host = urlsplit(address).hostname or ""
+    if not HOST.fullmatch(host):
+        raise signing.bad_token("its response_uri has no host that can be shown")
+    said = certificates.common_name_of(leaf)
+    said = "".join(one for one in said if one.isprintable())[:MAX_COMMON_NAME]
+    return f"{said.strip()} ({host})".strip()
 
 
 def _is_named(

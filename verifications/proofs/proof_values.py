@@ -56,7 +56,7 @@ def proof_entry(item: Item, answers: list[Answer], is_valid: bool) -> dict:
     It has no values unless there are as many answers as referents.
     """
     answer = answers[0] if len(answers) == len(item.referents) else None
-    name = item.attribute_names[0]
+    name = next(iter(item.attribute_names), "")  # none if nothing is asked for by name
     flags = {
         "revealed": False,
         "selfAttested": False,

@@ -5,7 +5,6 @@ A chain (`x5c`) begins with the leaf and ends before the trust anchor.
 """
 
 import base64
-import binascii
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from itertools import pairwise
@@ -29,6 +28,15 @@ MAX_CHAIN = 5  # certificates
 MAX_CERTIFICATE = 16 * 1024  # bytes of DER
 MAX_PEM = MAX_CHAIN * MAX_CERTIFICATE * 2  # characters
 MAX_COMMON_NAME = 64  # bytes, of the X.520 attribute
+# What is raised for strange certificates of others; several of these are no ValueError.
+UNREADABLE = (
+    ValueError,
+    TypeError,
+    UnsupportedAlgorithm,
+    x509.InvalidVersion,
+    x509.DuplicateExtension,
+    x509.UnsupportedGeneralNameType,
+)
 
 
 def untrusted(why: str) -> PeerError:
@@ -106,7 +114,7 @@ def read_pem(text: str) -> list[Certificate]:
         if len(text) > MAX_PEM:
             raise ValueError
         certificates = x509.load_pem_x509_certificates(text.encode())
-    except (ValueError, UnsupportedAlgorithm):
+    except UNREADABLE:
         message = "Give certificates in PEM, each between BEGIN and END CERTIFICATE."
         raise Invalid("invalid_certificate", message) from None
     if not 1 <= len(certificates) <= MAX_CHAIN:
@@ -155,7 +163,7 @@ def verify_chain(
     )
     try:
         return verifier.verify(leaf, others).chain[-1]
-    except (verification.VerificationError, ValueError):
+    except (verification.VerificationError, *UNREADABLE):
         message = "it has expired, or no chain leads to a trusted authority"
         raise untrusted(message) from None
 
@@ -169,6 +177,8 @@ def check_own_chain(
     the organization, which the leaf must name. 400 `invalid_certificate`.
     """
     try:
+        for one in chain:
+            _require_readable(one)
         check_links(chain, now)
         if chain[1:]:
             verify_chain(chain[:-1], chain[-1:], now)
@@ -199,6 +209,7 @@ def check_anchor(certificate: Certificate, now: datetime) -> None:
     400 `invalid_certificate`.
     """
     try:
+        _require_readable(certificate)
         require_in_time(certificate, now)
         if not is_authority(certificate):
             raise untrusted("it is not one of an authority")
@@ -210,7 +221,7 @@ def key_of(certificate: Certificate) -> PublicKey:
     """Return its key of P-256. PeerError `untrusted_certificate` for another one."""
     try:
         return _key_of(certificate)
-    except (ValueError, UnsupportedAlgorithm):
+    except UNREADABLE:
         raise untrusted("its key is not one of P-256") from None
 
 
@@ -229,7 +240,7 @@ def key_identifier_of(certificate: Certificate) -> str:
     try:
         kind = x509.SubjectKeyIdentifier
         digest = certificate.extensions.get_extension_for_class(kind).value.digest
-    except (x509.ExtensionNotFound, ValueError):
+    except (x509.ExtensionNotFound, *UNREADABLE):
         digest = x509.SubjectKeyIdentifier.from_public_key(
             certificate.public_key()
         ).digest
@@ -241,7 +252,7 @@ def authority_identifier_of(certificate: Certificate) -> str:
     try:
         kind = x509.AuthorityKeyIdentifier
         found = certificate.extensions.get_extension_for_class(kind)
-    except (x509.ExtensionNotFound, ValueError):
+    except (x509.ExtensionNotFound, *UNREADABLE):
         return ""
     return encode_base64url(found.value.key_identifier or b"")
 
@@ -263,7 +274,11 @@ def is_named(certificate: Certificate, issuer: Any) -> bool:
 
 def require_in_time(certificate: Certificate, now: datetime) -> None:
     """PeerError `untrusted_certificate` before and after a certificate counts."""
-    if not certificate.not_valid_before_utc <= now <= certificate.not_valid_after_utc:
+    try:
+        begins, ends = certificate.not_valid_before_utc, certificate.not_valid_after_utc
+    except UNREADABLE:
+        raise untrusted("its times cannot be read") from None
+    if not begins <= now <= ends:
         raise untrusted("it has expired, or is not valid yet")
 
 
@@ -272,7 +287,7 @@ def names_of(certificate: Certificate) -> tuple[set[str], set[str]]:
     try:
         kind = x509.SubjectAlternativeName
         names = certificate.extensions.get_extension_for_class(kind).value
-    except (x509.ExtensionNotFound, ValueError):
+    except (x509.ExtensionNotFound, *UNREADABLE):
         return set(), set()
     return (
         set(names.get_values_for_type(x509.UniformResourceIdentifier)),
@@ -282,7 +297,10 @@ def names_of(certificate: Certificate) -> tuple[set[str], set[str]]:
 
 def common_name_of(certificate: Certificate) -> str:
     """Return the name of the subject for people, or ""."""
-    found = certificate.subject.get_attributes_for_oid(NameOID.COMMON_NAME)
+    try:
+        found = certificate.subject.get_attributes_for_oid(NameOID.COMMON_NAME)
+    except UNREADABLE:
+        return ""
     return str(found[0].value) if found else ""
 
 
@@ -295,11 +313,26 @@ def is_authority(certificate: Certificate) -> bool:
     try:
         kind = x509.BasicConstraints
         return certificate.extensions.get_extension_for_class(kind).value.ca
-    except (x509.ExtensionNotFound, ValueError):
+    except (x509.ExtensionNotFound, *UNREADABLE):
         return False
 
 
+def _require_readable(certificate: Certificate) -> None:
+    """PeerError `untrusted_certificate` for one of which pages could not show all."""
+    try:
+        certificate.public_key()
+        certificate.subject.rfc4514_string()
+        certificate.issuer.rfc4514_string()
+        _ = certificate.extensions
+    except UNREADABLE:
+        raise untrusted("its members cannot be read") from None
+
+
 def _require_leaf(leaf: Certificate) -> None:
+    try:
+        _ = leaf.extensions
+    except UNREADABLE:  # who knows whether it is an authority
+        raise untrusted("its extensions cannot be read") from None
     if is_authority(leaf):
         raise untrusted("an authority signs certificates only")
     if _is_signed_by(leaf, leaf):
@@ -309,7 +342,7 @@ def _require_leaf(leaf: Certificate) -> None:
 def _is_signed_by(lower: Certificate, upper: Certificate) -> bool:
     try:
         lower.verify_directly_issued_by(upper)
-    except (ValueError, TypeError, InvalidSignature, UnsupportedAlgorithm):
+    except (InvalidSignature, *UNREADABLE):
         return False
     return True
 
@@ -343,7 +376,7 @@ def _read_certificate(text: Any) -> Certificate:
         if not isinstance(text, str) or len(text) > MAX_CERTIFICATE * 4 // 3:
             raise ValueError
         return x509.load_der_x509_certificate(base64.b64decode(text, validate=True))
-    except (ValueError, binascii.Error, UnsupportedAlgorithm):
+    except UNREADABLE:
         raise untrusted("one in the chain cannot be read") from None
 
 

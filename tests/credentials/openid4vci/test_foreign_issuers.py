@@ -103,6 +103,8 @@ def test_the_issuer_may_publish_its_key(alice, state, x5c):
         {"issuer": "https://else.example"},
         {"jwks": {"keys": [signing.public_jwk_of(signing.generate_secret())]}},
         {"jwks": {"keys": "none"}},
+        {"jwks": None, "jwks_uri": "https://10.0.0.1/keys"},
+        {"jwks": None, "jwks_uri": 5},
     ],
 )
 def test_who_is_not_trusted_is_refused(alice, state, changes):
@@ -110,6 +112,19 @@ def test_who_is_not_trusted_is_refused(alice, state, changes):
     refused(alice, state.link, 409, "issuer_not_trusted")
     assert (held_row().state, held_row().problem) == ("Rejected", "declined")
     assert state.notified == ["credential_failure"]
+
+
+@pytest.mark.parametrize(
+    "iss", ["https://10.0.0.1", "ftp://else.example", "https://[", "x"]
+)
+def test_a_signer_that_cannot_be_called_is_not_trusted(alice, state, iss):
+    state.claims = {"iss": iss}
+    state.later = 1
+    take(alice, state.link)
+    ask_now()
+    assert (held_row().state, held_row().problem) == ("Rejected", "declined")
+    state.code = "one-code"
+    refused(alice, state.link, 409, "issuer_not_trusted")
 
 
 def test_a_certificate_of_another_name_is_refused(alice, trusted):
@@ -166,6 +181,21 @@ def test_a_process_that_is_killed_before_its_request(alice, trusted, monkeypatch
     assert trusted.calls.count("/state/token") == 1
 
 
+def test_a_process_that_is_killed_with_the_card_keeps_it(alice, state, monkeypatch):
+    """The state issues it once, and its keys are read from its own address."""
+
+    def die(*given):
+        raise SystemExit
+
+    with monkeypatch.context() as killed, pytest.raises(SystemExit):
+        killed.setattr(holding, "_check", die)
+        take(alice, state.link)
+    state.answers["/state/credential"] = (400, {"error": "invalid_token"})
+    ask_now()
+    assert held_row().state == "Issued"
+    assert state.calls.count("/state/credential") == 1
+
+
 def test_a_process_that_is_killed_with_the_token_loses_it(alice, trusted, monkeypatch):
     """The code works once, and nobody has the token."""
 
@@ -219,11 +249,45 @@ def test_another_signature_is_refused(alice, trusted):
         {"credential_issuer": None},
         {"authorization_servers": 5},
         {"authorization_servers": [5]},
+        {"authorization_servers": ["https://["]},
     ],
 )
 def test_metadata_of_another_issuer_is_refused(alice, trusted, changes):
     trusted.metadata_changes = changes
     refused(alice, trusted.link, 409, "issuer_unlike_metadata")
+
+
+@pytest.mark.parametrize("claims", [1, {}, [1, {"path": 1}, {"path": [1]}]])
+def test_what_metadata_says_of_claims_is_not_needed(alice, trusted, claims):
+    known = trusted.configuration()
+    known["credential_metadata"]["claims"] = claims
+    trusted.metadata_changes = {"credential_configurations_supported": {"pid": known}}
+    assert take(alice, trusted.link)["state"] == "Issued"
+
+
+@pytest.mark.parametrize("details", [1, {}, "x", [1, {"credential_identifiers": 1}]])
+def test_other_details_of_a_token_are_left_out(alice, trusted, details):
+    trusted.answers["/state/token"] = 200, {
+        "access_token": "a-token", "token_type": "Bearer",
+        "authorization_details": details,
+    }  # fmt: skip
+    assert take(alice, trusted.link)["state"] == "Issued"
+
+
+@pytest.mark.parametrize("token", ["a\nb", "a b", "", "ä", 5, "x" * 16385])
+def test_a_token_that_no_header_can_have_is_refused(alice, trusted, token):
+    said = {"access_token": token, "token_type": "Bearer"}
+    trusted.answers["/state/token"] = (200, said)
+    refused(alice, trusted.link, 409, "issuer_unlike_metadata")
+
+
+def test_a_status_of_null_is_none(alice, trusted):
+    issue = sd_jwt.issue
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sd_jwt, "issue", lambda said, *rest: issue(
+            said | {"status": None}, *rest
+        ))  # fmt: skip
+        assert take(alice, trusted.link)["state"] == "Issued"
 
 
 def test_metadata_of_another_authorization_server_is_refused(alice, trusted):

@@ -5,16 +5,19 @@ import time
 import pytest
 
 from core.errors import AgencyError
+from credentials.models import Credential
+from credentials.openid4vci import holding
 from tests.support.errors import assert_error, error_of
 from tests.support.openid_hosts import VCT, issuing, verifying
 from tests.support.races import at_once
 from verifications.models import Verification
 from verifications.openid4vp import presenting
-from wallets.jose import sd_jwt, signing
+from wallets.jose import certificates, sd_jwt, signing
 from wallets.models import Wallet
 
 pytestmark = pytest.mark.django_db(transaction=True)
 PATH = "/verifications/fromData"
+CLAIM = {"id": "n", "path": ["name"]}
 
 
 @pytest.fixture(autouse=True)
@@ -85,6 +88,44 @@ def test_who_asks_is_named_by_the_certificate(alice, held, shop):
     """What a request says of its sender, anybody may say."""
     answer(alice, shop.link())
     assert row().unsealed_policy().name == "Faber (127.0.0.1)"
+
+
+def test_a_long_name_does_not_hide_who_gets_the_answer(alice, held, shop, monkeypatch):
+    name = "Your\u202e bank\n" + "x" * 250
+    monkeypatch.setattr(certificates, "common_name_of", lambda leaf: name)
+    answer(alice, shop.link())
+    shown = row().unsealed_policy().name
+    assert shown == f"Your bank{'x' * 55} (127.0.0.1)"
+
+
+@pytest.mark.parametrize("host", ["", "x" * 254, "b\u202eank"])
+def test_a_host_that_cannot_be_shown_is_refused(alice, held, shop, host):
+    shop.changes = {"response_uri": f"https://{host}/response"}
+    refused(alice, shop.link(), 400, "bad_verificationData")
+
+
+@pytest.mark.parametrize("changes", [{}, {"claims": [CLAIM], "claim_sets": [[]]}])
+def test_no_claim_need_be_asked_for(alice, held, shop, changes):
+    """Then the card shows what it always shows: that there is one."""
+    query = {"id": "card", "format": "dc+sd-jwt", "meta": {"vct_values": [VCT]}}
+    shop.changes = {"dcql_query": {"credentials": [query | changes]}}
+    body = {"verificationData": shop.link()}
+    [item] = alice.post(f"{PATH}/availableCredentials", body)
+    assert len(item["availableCredentials"]) == 1
+    answer(alice, shop.link())
+    [text] = shop.got["vp_token"]["card"]
+    assert sd_jwt.read(text).disclosed == {}
+    [seen] = alice.get("/verifications")
+    assert seen["proof"]["card"]["revealed"] is False
+
+
+def test_a_list_here_without_the_place_revokes_nothing(alice, held, shop, monkeypatch):
+    """An issuer elsewhere may write any place into what it issues."""
+    rows = Credential.objects.filter(role="holder")
+    rows.update(revocation_registry_id="x/status/1", revocation_index=2**31 - 1)
+    monkeypatch.setattr(holding, "read_bits", lambda uri: b"\0")
+    answer(alice, shop.link())
+    assert row().state == "Accepted"
 
 
 def test_it_says_what_is_available_and_the_holder_chooses(alice, held, shop):

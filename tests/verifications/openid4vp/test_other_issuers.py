@@ -1,5 +1,6 @@
 """Acme asks for a card of a state whose authority it trusts, and Alice shows it."""
 
+import base64
 import time
 
 import pytest
@@ -7,7 +8,7 @@ import pytest
 from tests.support.errors import assert_error, error_of
 from tests.support.openid_wallet import OpenIdWallet
 from tests.support.policies import attribute, policy, predicate
-from tests.support.sd_jwt import Authority, Issuer, in_days
+from tests.support.sd_jwt import STRANGE, Authority, Issuer, in_days
 from wallets.jose import certificates, sd_jwt
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -106,6 +107,14 @@ def test_who_signs_as_what_they_are_not_is_refused(acme, anchor):
     # The authority that signs a card itself.
     own.secret = STATE.authority.secret
     own.x5c = certificates.encode_chain([STATE.authority.der])
+    assert codes(answer(acme, anchor, issue(own))) == {"untrusted_certificate"}
+
+
+@pytest.mark.parametrize("strange", STRANGE)
+def test_a_strange_certificate_is_not_trusted(acme, anchor, strange):
+    der = strange(base64.b64decode(STATE.x5c[0]))
+    own = Issuer(STATE.uri)
+    own.secret, own.x5c = STATE.secret, certificates.encode_chain([der])
     assert codes(answer(acme, anchor, issue(own))) == {"untrusted_certificate"}
 
 

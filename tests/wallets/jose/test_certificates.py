@@ -6,7 +6,13 @@ from cryptography import x509
 from core.errors import Invalid, PeerError
 from tests.fixtures.openid4vc_vectors import VECTORS
 from tests.support.errors import refusal
-from tests.support.sd_jwt import URI, Authority, in_days
+from tests.support.sd_jwt import (
+    STRANGE,
+    URI,
+    Authority,
+    in_days,
+    with_constraints_twice,
+)
 from wallets.jose import certificates, signing
 
 SECRET = signing.generate_secret()
@@ -113,6 +119,37 @@ def test_a_self_signed_leaf_is_refused_even_if_it_is_an_anchor():
 def test_what_is_no_chain_is_refused(x5c):
     refused = refusal(PeerError, certificates.read_chain, x5c)
     assert refused.code == "untrusted_certificate"
+
+
+@pytest.mark.parametrize("strange", STRANGE)
+def test_strange_chains_are_not_trusted(strange):
+    """The library has errors of its own for these, which are no ValueError."""
+
+    def check():
+        chain = read(strange(certificates.der_of(CHAIN[0])))
+        certificates.check_links(chain, in_days(0))
+
+    assert refusal(PeerError, check).code == "untrusted_certificate"
+
+
+def test_what_cannot_be_read_of_a_certificate_is_left_out():
+    [strange] = read(with_constraints_twice(AUTHORITY.der))
+    assert not certificates.is_authority(strange)
+    assert certificates.names_of(strange) == (set(), set())
+    assert certificates.authority_identifier_of(strange) == ""
+    assert certificates.key_identifier_of(strange)
+    assert not certificates.is_named(strange, URI)
+
+
+def test_a_name_that_cannot_be_read_is_none():
+    """Bits instead of text raise a TypeError in the library."""
+    der = certificates.der_of(CHAIN[0])
+    common_name, as_bits = b"\x55\x04\x03\x0c\x05Faber", b"\x55\x04\x03\x03\x05Faber"
+    assert der.count(common_name) == 1
+    [strange] = read(der.replace(common_name, as_bits))
+    with pytest.raises(TypeError):
+        _ = strange.subject
+    assert certificates.common_name_of(strange) == ""
 
 
 def test_chains_of_others_are_read():
