@@ -8,7 +8,8 @@ webhooks with that address divide.
 A worker may lease more deliveries than that, so that its threads need not wait for the
 database: then its loop keeps to the share, and no other worker gets deliveries of the
 same webhook or organization meanwhile. Where several workers have some, or several
-webhooks with the same address, they lease no more than one share together.
+webhooks with the same address, they lease no more than one share together. One
+organization gets half of what a worker leases (`Capacity`).
 """
 
 from collections import Counter
@@ -24,11 +25,11 @@ from django.db.models import Case, Count, When
 from core.database import clock
 from webhooks.delivery import due
 from webhooks.delivery.endpoints import SLOW_LIMIT, Webhook, max_share
-from webhooks.delivery.models import Delivery
+from webhooks.delivery.models import MAX_TOGETHER, Delivery
 
 # A receiver is the limit if deliveries have been due for so long while all calls run.
 WAITED = timedelta(seconds=10)
-MAX_READ = 2000  # deliveries of one webhook in a claim
+MAX_READ = 2000  # deliveries in a claim, unless one call of each webhook has more
 CLAIM_LOCK = 0x61676364  # the advisory lock of the one claim that runs at a time
 
 
@@ -42,6 +43,13 @@ def per_tenant_limit() -> int:
     return max(1, settings.WEBHOOK_THREADS // 2)
 
 
+class Capacity(NamedTuple):
+    """How much a worker may lease at a time. An organization gets half of either."""
+
+    calls: int
+    deliveries: int
+
+
 class Load:
     """Leased calls by webhook and by organization, and the room for more.
 
@@ -49,12 +57,19 @@ class Load:
 
     owners: the lease owners of the worker that claims. depth: how many times its share
     the worker may lease for a webhook or an organization, if no other worker has any.
+    capacity: of the worker; None without a limit.
     """
 
     def __init__(
-        self, owners: Collection[UUID | None], depth: Callable[[UUID], int]
+        self,
+        owners: Collection[UUID | None],
+        depth: Callable[[UUID], int],
+        capacity: Capacity | None = None,
     ) -> None:
         self.depth = depth
+        self.capacity = capacity
+        # Of the worker that claims: by organization, and None for all.
+        self.deliveries: Counter[UUID | None] = Counter()
         self.ours: Counter[UUID] = Counter()
         self.others: Counter[UUID] = Counter()
         self.of_address: Counter[str] = Counter()
@@ -72,6 +87,8 @@ class Load:
             calls = -(-leased // (webhook.batch or 1))
             count = self.ours if owner in owners else self.others
             count.update({pk: calls, webhook.tenant_id: calls})
+            if owner in owners:
+                self.deliveries.update({webhook.tenant_id: leased, None: leased})
             self.of_address[webhook.url] += calls
 
     def add_webhooks(self, webhooks: Iterable[Webhook]) -> None:
@@ -90,15 +107,30 @@ class Load:
     def room_of_webhook(self, webhook: Webhook) -> int:
         """How many more calls may be leased for a webhook."""
         share = self.share_of(webhook)
-        leased = self.ours[webhook.pk] + self.others[webhook.pk]
+        leased = self.leased_of(webhook)
         is_shared = self.sharing[webhook.url] > 1
         if webhook.is_slow or is_shared or webhook.batch:
             return min(share - leased, max_share() - self.of_address[webhook.url])
         return self.room_within(webhook.pk, share)
 
     def room_of_tenant(self, tenant: UUID) -> int:
-        """How many more an organization may have: more where its addresses do well."""
-        return self.room_within(tenant, per_tenant_limit() + self.extra[tenant])
+        """How many more an organization may have: more where its addresses do well.
+
+        Others find room in the worker at any time: it has half of that at most.
+        """
+        room = self.room_within(tenant, per_tenant_limit() + self.extra[tenant])
+        if self.capacity is None:
+            return room
+        if self.deliveries[tenant] >= max(1, self.capacity.deliveries // 2):
+            return 0
+        return min(room, max(1, self.capacity.calls // 2) - self.ours[tenant])
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the worker has leased as many deliveries as it may."""
+        if self.capacity is None:
+            return False
+        return self.deliveries[None] >= self.capacity.deliveries
 
     def room_within(self, key: UUID, share: int) -> int:
         """How many more calls a webhook or an organization may have.
@@ -114,6 +146,9 @@ class Load:
         """Count a call that is leased now."""
         self.ours.update((webhook.pk, webhook.tenant_id))
         self.of_address[webhook.url] += 1
+
+    def leased_of(self, webhook: Webhook) -> int:
+        return self.ours[webhook.pk] + self.others[webhook.pk]
 
 
 def limited_by_receiver(webhook: Webhook | None = None) -> list[UUID]:
@@ -147,6 +182,7 @@ def claim_due(
     after: UUID | None = None,
     owners: Collection[UUID | None] = (),
     depth: Callable[[UUID], int] = lambda key: 1,
+    capacity: Capacity | None = None,
 ) -> list[Delivery]:
     """Lease due deliveries for up to `limit` calls, with webhooks and events loaded.
 
@@ -154,14 +190,14 @@ def claim_due(
     A webhook gets the events of one object in order: a failed delivery blocks the
     later ones of its object (`due.find_heads`). So no call has two of one object.
     max_slow: the maximum for slow webhooks. after: the webhook that was served last;
-    the claim starts after it (round-robin by id). owners, depth: see `Load`.
+    the claim starts after it (round-robin by id). owners, depth, capacity: see `Load`.
     """
     with transaction.atomic():
         # One claim runs at a time, until the end of its transaction. Else two workers
         # could find the same organization below its share at the same time.
         with connection.cursor() as cursor:
             cursor.execute("SELECT pg_advisory_xact_lock(%s)", [CLAIM_LOCK])
-        load = Load(owners, depth)
+        load = Load(owners, depth, capacity)
         webhooks = lock_webhooks(load, limit, max_slow, after)
         load.add_webhooks(webhooks)
         wanted = list_wanted(load, webhooks, limit)
@@ -178,11 +214,14 @@ def list_wanted(load: Load, webhooks: list[Webhook], limit: int) -> list[Wanted]
     rooms = [(webhook, load.room_of_webhook(webhook)) for webhook in webhooks]
     rooms = [(webhook, room) for webhook, room in rooms if room > 0]
     even_part = -(-limit // len(rooms)) if rooms else 0
+    most = MAX_READ // len(rooms) if rooms else 0
     wanted = []
     for webhook, room in rooms:
         webhook.share = load.share_of(webhook)
         calls = min(max(webhook.share, even_part), room)
-        number = min(calls * (webhook.batch or 1), MAX_READ)
+        batch = webhook.batch or 1
+        # A whole call at least: a failed one is not divided.
+        number = min(calls * batch, max(most, batch))
         wanted.append(Wanted(webhook, number))
     return wanted
 
@@ -216,11 +255,12 @@ def are_of_one_call(first: Delivery, later: Delivery) -> bool:
     """Whether two due deliveries of a webhook may be in one call.
 
     Those whose call has failed are called again together, and with no others: they have
-    the same `due_at` (recording.py).
+    the same `due_at` (recording.py). After MAX_TOGETHER failures each is called alone:
+    one that the receiver refuses must not keep the others from it.
     """
     if first.attempts or later.attempts:
-        same_times = first.due_at == later.due_at
-        return same_times and first.attempts == later.attempts
+        are_together = first.attempts == later.attempts < MAX_TOGETHER
+        return are_together and first.due_at == later.due_at
     return True
 
 
@@ -251,15 +291,21 @@ def choose_within_limits(
     """Return the first deliveries for whose calls there is room."""
     chosen: list[Delivery] = []
     calls: dict[UUID, list[Delivery]] = {}  # the last one of each webhook
+    objects: set[UUID] = set()  # of the last call
     count = 0
     for delivery in heads:
         webhook = delivery.webhook
         call = calls.get(webhook.pk, [])
         most = webhook.batch or 1
         if call and len(call) < most and are_of_one_call(call[0], delivery):
+            # After a resend, later ones of the object do not wait for the first.
+            if delivery.object_key in objects:
+                continue
             call.append(delivery)
         else:
-            if count == limit or load.room_of_tenant(webhook.tenant_id) <= 0:
+            if count == limit or load.is_full:
+                continue
+            if load.room_of_tenant(webhook.tenant_id) <= 0:
                 continue
             if load.room_of_webhook(webhook) <= 0:
                 continue
@@ -270,10 +316,16 @@ def choose_within_limits(
             load.take(webhook)
             count += 1
             calls[webhook.pk] = call = [delivery]
+            objects = set()
+        objects.add(delivery.object_key)
+        load.deliveries.update((webhook.tenant_id, None))
         delivery.leader_id = call[0].pk
-        is_own_share = webhook.share == webhook.own_share
-        is_used_up = load.room_of_webhook(webhook) == 0 and len(call) == most
-        webhook.is_full = is_own_share and is_used_up
+        # It has all calls that it may make at a time, and gets no more now.
+        ends = count == limit or load.is_full
+        ends = ends or load.room_of_webhook(webhook) <= 0
+        ends = ends or load.room_of_tenant(webhook.tenant_id) <= 0
+        has_all = load.leased_of(webhook) >= webhook.share == webhook.own_share
+        webhook.is_full = has_all and ends and len(call) == most
         chosen.append(delivery)
     return chosen
 

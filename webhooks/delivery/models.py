@@ -19,6 +19,7 @@ from webhooks.events.models import Event
 
 BLOCKING_TIME = timedelta(minutes=5)  # a failed call blocks later ones of its object
 MAX_SHOWN_ATTEMPTS = 100
+MAX_TOGETHER = 2  # failures of a call, after which each of its events is called alone
 
 
 class Delivery(Record, CausedJob):

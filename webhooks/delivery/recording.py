@@ -13,7 +13,12 @@ from core.database import clock
 from tenants import vault
 from webhooks.delivery.endpoints import Webhook
 from webhooks.delivery.health import update_health
-from webhooks.delivery.models import BLOCKING_TIME, Attempt, Delivery
+from webhooks.delivery.models import (
+    BLOCKING_TIME,
+    MAX_TOGETHER,
+    Attempt,
+    Delivery,
+)
 from webhooks.delivery.outcomes import Outcome, Result
 
 logger = logging.getLogger(__name__)
@@ -61,7 +66,7 @@ UPDATED_COLUMNS = (
 
 
 def record_all(finished: Sequence[Finished], growing: Collection[UUID] = ()) -> None:
-    """Record outcomes together, or one by one if that fails. Never raises.
+    """Record outcomes together, or call by call if that fails. Never raises.
 
     growing: webhooks that get more calls at a time if these succeeded.
     A delivery whose outcome cannot be stored is called again after its lease.
@@ -71,11 +76,15 @@ def record_all(finished: Sequence[Finished], growing: Collection[UUID] = ()) -> 
         return
     except Exception:  # a bug or a lost database must not stop the loop
         logger.exception("%s outcomes were not recorded together", len(finished))
+    calls: dict[UUID, list[Finished]] = {}
     for delivery, outcome in finished:
+        key = delivery.leader_id or delivery.pk
+        calls.setdefault(key, []).append((delivery, outcome))
+    for key, call in calls.items():
         try:
-            record_outcomes([(delivery, outcome)])
-        except Exception:  # the others of this call still have to be recorded
-            logger.exception("delivery %s waits for its lease to end", delivery.pk)
+            record_outcomes(call)
+        except Exception:  # the other calls still have to be recorded
+            logger.exception("the call of %s waits for its lease to end", key)
 
 
 @transaction.atomic
@@ -111,10 +120,14 @@ def record_outcomes(
 def keep_calls_together(
     finished: Sequence[Finished], changes: Sequence[dict[str, Any]]
 ) -> None:
-    """Make the deliveries of one call due at the same time, so that they stay one."""
+    """Make the deliveries of one call due at the same time, so that they stay one.
+
+    Except after MAX_TOGETHER failures, as they are called alone then.
+    """
     times: dict[UUID, datetime] = {}
     for (row, _), new in zip(finished, changes, strict=True):
-        if row.leader_id and "due_at" in new:
+        attempts = new.get("attempts", row.attempts)
+        if row.leader_id and "due_at" in new and attempts < MAX_TOGETHER:
             new["due_at"] = times.setdefault(row.leader_id, new["due_at"])
 
 

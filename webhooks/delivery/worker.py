@@ -10,6 +10,7 @@ from core.work.loop import ThreadedLoop
 from core.work.shares import Limits
 from webhooks.delivery.call import call_webhook
 from webhooks.delivery.claim import (
+    Capacity,
     claim_due,
     group_calls,
     per_tenant_limit,
@@ -23,7 +24,8 @@ from webhooks.delivery.recording import Finished, record_all
 # takes longer.
 QUEUE_SECONDS = 0.2
 MAX_DEPTH = 32  # leased deliveries per call at a time
-MAX_LEASED = 512  # deliveries of this process
+MAX_LEASED = 512  # calls of this process
+MAX_DELIVERIES = 4096  # of these calls
 MEAN_WEIGHT = 0.2  # of the last call in the mean
 # More calls at a time are of no use to a receiver that takes them one after the other:
 # each takes longer. Up to this mean, or twice the quickest call, that does not matter.
@@ -99,9 +101,14 @@ class DeliveryLoop(ThreadedLoop[Delivery, Outcome]):
         several are leased ahead. claim_due() commits the leases.
         """
         most = max(self.threads, MAX_LEASED)
-        free = min(self.threads * self.times.depth(ALL_CALLS), most) - len(at_work)
+        capacity = Capacity(
+            calls=min(self.threads * self.times.depth(ALL_CALLS), most),
+            deliveries=MAX_DELIVERIES,
+        )
+        free = capacity.calls - len(at_work)
+        leased = sum(len(delivery.of_call) for delivery in at_work)
         slow = sum(delivery.webhook.is_slow for delivery in at_work)
-        if free <= 0:
+        if free <= 0 or leased >= capacity.deliveries:
             return []
         rows = claim_due(
             free,
@@ -110,6 +117,7 @@ class DeliveryLoop(ThreadedLoop[Delivery, Outcome]):
             # Which leased rows are ours, of all that claim_due() counts.
             owners={delivery.lease_owner for delivery in at_work},
             depth=self.times.depth,
+            capacity=capacity,
         )
         if rows:
             self.last_webhook_id = rows[-1].webhook_id

@@ -88,22 +88,23 @@ def test_no_call_has_two_events_of_one_object(examples, registers, receiver):
 
 
 def test_a_failed_call_is_repeated_as_it_was(faber, examples, registers, receiver):
-    """With the same bytes and id, whatever has happened meanwhile."""
+    """With the same bytes and id, whatever has happened meanwhile: once."""
     webhook = registers(batch=5)
     rows = examples(webhook, 3)
     receiver.answers(500)
     worker_calls()
     new = examples(webhook, 4)
-    for passed in (10, 400):
-        time_passes(seconds=passed)
-        worker_calls()
-    [before, *calls] = receiver.calls
-    again = [call for call in calls if ids_of(call) == event_ids(rows)]
-    assert len(again) == 2
-    for call in again:
-        assert call.data == before.data
-        assert call.headers["webhook-id"] == before.headers["webhook-id"]
+    time_passes(seconds=10)
+    worker_calls()
+    before, *calls = receiver.calls
+    [again] = [call for call in calls if ids_of(call) == event_ids(rows)]
+    assert again.data == before.data
+    assert again.headers["webhook-id"] == before.headers["webhook-id"]
     assert {len(ids_of(call)) for call in calls} == {3, 4}
+    receiver.calls.clear()
+    time_passes(seconds=400)
+    worker_calls()
+    assert sorted(map(len, map(ids_of, receiver.calls))) == [1, 1, 1, 4]
     receiver.answers(200)
     time_passes(seconds=3000)
     worker_calls()
@@ -114,6 +115,62 @@ def test_a_failed_call_is_repeated_as_it_was(faber, examples, registers, receive
             Attempt.objects.filter(delivery=row).count(),
         )
     assert rows[0].calls == 4
+
+
+def test_one_event_that_is_refused_keeps_back_no_other(examples, registers, receiver):
+    rows = examples(registers(batch=10), 6)
+    refused = str(rows[2].event_id)
+
+    def meet(call):
+        receiver.answers(400 if refused in ids_of(call) else 200)
+
+    receiver.meet = meet
+    for passed in (0, 10, 400):
+        time_passes(seconds=passed)
+        worker_calls()
+    for row in rows:
+        row.refresh_from_db()
+    assert [row.status for row in rows].count("done") == 5
+    assert (rows[2].status, rows[2].calls) == ("pending", 3)
+    assert [len(ids_of(call)) for call in receiver.calls] == [6, 6, *[1] * 6]
+
+
+def test_one_that_is_sent_again_is_in_no_call_with_a_later_one(
+    faber, examples, registers, receiver
+):
+    webhook = registers(batch=10)
+    first, other = examples(webhook, 2)
+    later = follow(first, 2)
+    Delivery.objects.filter(pk=first.pk).update(status="exhausted")
+    faber.post(f"/webhooks/{webhook['id']}/deliveries/{first.pk}/resend")
+    worker_calls()
+    together = [call for call in receiver.calls if len(ids_of(call)) > 1]
+    assert not any(
+        set(event_ids([first, later])) <= set(ids_of(call)) for call in together
+    )
+    told = sorted(one for call in receiver.calls for one in ids_of(call))
+    assert told == sorted(event_ids([first, other, later]))
+
+
+def test_calls_that_are_recorded_one_by_one_stay_whole(
+    examples, registers, monkeypatch
+):
+    examples(registers(batch=3), 6)
+    calls = claim.group_calls(claim.claim_due(16, 4))
+    slow = [
+        (call, Outcome(Result.FAILED, call.event.created_at, 9.0)) for call in calls
+    ]
+    record = recording.record_outcomes
+
+    def fail_together(finished, growing=()):
+        if len(finished) > 3:
+            raise RuntimeError
+        record(finished, growing)
+
+    monkeypatch.setattr(recording, "record_outcomes", fail_together)
+    recording.record_all([(row, found) for call, found in slow for row in call.of_call])
+    assert Webhook.objects.get().strikes == 2
+    assert len(set(Delivery.objects.values_list("due_at", flat=True))) == 2
 
 
 def test_a_cut_retry_waits_for_the_next_claim(examples, registers):

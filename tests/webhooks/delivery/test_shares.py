@@ -216,3 +216,46 @@ def test_another_address_has_threads_while_one_that_had_earned_many_hangs(
             shares.take(loop.limits_of(rows[0]))
             started += 1
         assert started == settings.WEBHOOK_THREADS // 2
+
+
+def test_an_organization_leaves_half_of_a_worker_to_others(receiver):
+    """However quick its receivers are, and however many calls each of them gets."""
+    busy = register("Faber", receiver.url)
+    send(busy, 60)
+    with receiving() as elsewhere:
+        other = register("Other", elsewhere.url)
+        room = claim.Capacity(calls=40, deliveries=1000)
+        rows = claim.claim_due(40, 4, depth=lambda key: 32, capacity=room)
+        assert len(rows) == 20
+        owners = {row.lease_owner for row in rows}
+        assert rows[-1].webhook.is_full, "it may grow: it has used up what it may have"
+        send(other, 5)
+        more = claim.claim_due(20, 4, None, owners, lambda key: 32, room)
+        assert {row.webhook_id for row in more} == {other.pk} and len(more) == 5
+
+
+def test_what_a_worker_leases_is_bounded_by_deliveries_too(receiver):
+    busy = register("Faber", receiver.url)
+    send(busy, 30)
+    with receiving() as elsewhere:
+        other = register("Other", elsewhere.url)
+        send(other, 30)
+        Webhook.objects.update(batch=5)
+        room = claim.Capacity(calls=512, deliveries=20)
+        rows = claim.claim_due(512, 4, capacity=room)
+        assert Counter(row.webhook_id for row in rows) == {busy.pk: 10, other.pk: 10}
+        owners = {row.lease_owner for row in rows}
+        assert claim.claim_due(510, 4, owners=owners, capacity=room) == []
+
+
+def test_a_claim_reads_evenly_and_whole_calls(receiver, monkeypatch):
+    monkeypatch.setattr(claim, "MAX_READ", 12)
+    webhooks = [register(f"Other {number}", receiver.url) for number in range(3)]
+    load = claim.Load((), lambda key: 1)
+    load.add_webhooks(webhooks)
+    assert [one.number for one in claim.list_wanted(load, webhooks, 100)] == [4, 4, 4]
+    for webhook in webhooks:
+        webhook.batch = 3
+    assert [one.number for one in claim.list_wanted(load, webhooks, 100)] == [4, 4, 4]
+    webhooks[0].batch = 100
+    assert [one.number for one in claim.list_wanted(load, webhooks, 100)] == [100, 4, 4]
