@@ -6,12 +6,17 @@ deletion of values, so no digest outlives its name.
 
 import logging
 import time
+from collections import deque
+from collections.abc import Collection
+from uuid import UUID
 
-from django.db import IntegrityError
+from django.db import DatabaseError, IntegrityError, InterfaceError
 from django.db.models import Exists, OuterRef, QuerySet
 from django.utils import timezone
 
+from core.database.base import is_outage
 from core.work import retention, transactions
+from core.work.leases import attempt
 from core.work.retention import BatchBudget, TimeBudget, delete_in_batches
 from credentials.models import Credential, NameDigests, NameKey
 from credentials.models.name_search import store_digests
@@ -23,21 +28,37 @@ RUN_SECONDS = 20
 AT_ONCE = 200
 
 
-def keep_name_search() -> None:
+def keep_name_search(besides: Collection[UUID] = ()) -> set[UUID]:
     """Fill the search of some organizations, and empty that of others.
 
-    A process that is killed loses at most one batch; the next run continues.
+    Each one gets a batch in turn, and one that fails waits for the next run. Return the
+    ids of these. besides: the ids of organizations that are left out. A process that is
+    killed loses at most one batch; the next run continues.
     """
     budget = TimeBudget(RUN_SECONDS)
     for tenant in unwanted():
         empty(tenant, budget)
-    for tenant in unfilled():
-        while budget.take_batch() and not fill_batch(tenant):
-            time.sleep(retention.PAUSE_SECONDS)
+    failed: set[UUID] = set()
+    waiting = deque(unfilled().exclude(pk__in=besides))
+
+    def fill(tenant: Tenant) -> None:
+        if not fill_batch(tenant):
+            waiting.append(tenant)
+
+    def leave_out(tenant: Tenant, error: Exception) -> None:
+        if isinstance(error, DatabaseError | InterfaceError) and is_outage(error):
+            raise error
+        logger.exception("the names of organization %s are not filled in", tenant.pk)
+        failed.add(tenant.pk)
+
+    while waiting and budget.take_batch():
+        attempt(waiting.popleft(), fill, leave_out)
+        time.sleep(retention.PAUSE_SECONDS)
+    return failed
 
 
-def is_done() -> bool:
-    return not (unwanted().exists() or unfilled().exists())
+def is_done(besides: Collection[UUID] = ()) -> bool:
+    return not (unwanted().exists() or unfilled().exclude(pk__in=besides).exists())
 
 
 def unwanted() -> QuerySet[Tenant]:
@@ -55,12 +76,17 @@ def unfilled() -> QuerySet[Tenant]:
 
 def empty(tenant: Tenant, budget: BatchBudget) -> None:
     """Delete the digests of an organization, so that they can be filled in again."""
-    unfilled = {"filled_at": None, "filled_to": None, "updated_at": timezone.now()}
     # Before it, in case this process is killed; after it, in case others fill them.
-    keys = NameKey.objects.filter(tenant=tenant)
-    keys.update(**unfilled)
+    begin_again(tenant)
     delete_in_batches(NameDigests.objects.filter(tenant=tenant), budget)
-    keys.update(**unfilled)
+    begin_again(tenant)
+
+
+def begin_again(tenant: Tenant) -> None:
+    """Let the digests of an organization be filled in from the beginning."""
+    NameKey.objects.filter(tenant=tenant).update(
+        filled_at=None, filled_to=None, updated_at=timezone.now()
+    )
 
 
 def fill_batch(tenant: Tenant) -> bool:
@@ -91,6 +117,10 @@ def _fill_after(tenant: Tenant, found: NameKey) -> bool:
     batch = list(rows.order_by("pk")[:AT_ONCE])
     for row in batch:
         row.tenant = tenant
+    unnamed = [row.pk for row in batch if not row.unsealed_recipient_name()]
+    NameDigests.objects.filter(
+        credential__in=unnamed, credential__recipient_name=None
+    ).delete()
     store_digests(batch)
     changes = {"filled_to": batch[-1].pk} if batch else {"filled_at": timezone.now()}
     NameKey.objects.filter(pk=key.pk).update(**changes, updated_at=timezone.now())
@@ -100,6 +130,6 @@ def _fill_after(tenant: Tenant, found: NameKey) -> bool:
 def fill_again() -> None:
     """Let the digests of all organizations be filled in again from the beginning.
 
-    For names that a process of a former version wrote during an upgrade.
+    For names that a process of a former version wrote during an upgrade, or deleted.
     """
     NameKey.objects.update(filled_at=None, filled_to=None)

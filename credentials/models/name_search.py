@@ -133,12 +133,13 @@ def searched_beginnings(text: str) -> list[str]:
 
 
 def digests_of(key: bytes, beginnings: Iterable[str]) -> list[int]:
-    return [
+    """Sorted: else their order tells the length of each word."""
+    return sorted(
         int.from_bytes(
             hmac.digest(key, beginning.encode(), "sha256")[:DIGEST_BYTES], signed=True
         )
         for beginning in beginnings
-    ]
+    )
 
 
 def key_of(tenant_id: UUID) -> bytes:

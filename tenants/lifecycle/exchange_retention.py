@@ -85,8 +85,11 @@ def delete_values(tenant: Tenant, rows: QuerySet[Any], budget: BatchBudget) -> i
     done = 0
     while budget.take_batch() and (keys := list(rows[:BATCH_ROWS])):
         with transactions.atomic():
-            # So that nobody fills in meanwhile what finds them: name_filling.py.
-            list(NameKey.objects.select_for_update().filter(tenant=tenant))
+            if rows.model is Credential:
+                # So that nobody fills in meanwhile what finds them: name_filling.py.
+                # If there is no key yet, whoever makes one waits for this one.
+                key = NameKey.of(tenant.pk)
+                list(NameKey.objects.select_for_update().filter(pk=key.pk))
             emptied = rows.model.objects.filter(pk__in=keys)
             done += emptied.exclude(state__in=rows.model.OPEN).update(
                 **dict.fromkeys(columns)

@@ -13,7 +13,7 @@ from connections.didcomm.message import decode_bytes
 from connections.models import Connection
 from core.errors import Conflict, Invalid, PeerError
 from core.work import transactions
-from credentials import publishing
+from credentials import name_filling, publishing
 from credentials.ledgers import ledger_of
 from credentials.ledgers.webvh import own_did
 from credentials.models import CredentialDefinition, Publication, WebvhDid
@@ -239,6 +239,9 @@ def change_organization(tenant: Tenant, changes: dict[str, Any], by: Any) -> Non
     row.require_thawed()
     details = audit.describe_changes(row, changes)
     Tenant.objects.filter(pk=row.pk).update(**changes, updated_at=timezone.now())
+    if changes.get("name_search") is False:
+        # No name is stored for it from now on, so all are when it is on again.
+        name_filling.begin_again(row)
     audit.record("organization.changed", row, by=by, **details)
 
 

@@ -4,14 +4,18 @@ from datetime import timedelta
 from urllib.parse import quote
 
 import pytest
-from django.core.management import call_command
+from django.core.management import CommandError, call_command
 from django.db import connection
 from django.db.models import F
 
+from core.work.retention import BatchBudget
+from credentials import name_filling
 from credentials.models import Credential, NameDigests, NameKey, name_search
 from credentials.models.name_search import beginnings_of, digests_of, find_named
 from credentials.name_filling import keep_name_search
+from tenants import audit
 from tenants.lifecycle.exchange_retention import delete_old_exchanges
+from tenants.lifecycle.provisioning import change_organization
 from tenants.models import ApiKey, Scope, Tenant
 from tests.support.errors import assert_error, error_of
 from tests.support.people import Api
@@ -164,6 +168,80 @@ def test_names_of_before_are_filled_in(faber, licence, alice):
     assert not NameDigests.objects.exists(), "it was filled"
     call_command("fill_name_search", "--again")
     assert NameDigests.objects.count() == 3
+
+
+class Batches(BatchBudget):
+    def __init__(self, left):
+        self.left = left
+
+
+def begin_anew():
+    """As where names were stored before there were digests."""
+    NameDigests.objects.all().delete()
+    NameKey.objects.update(filled_at=None, filled_to=None)
+
+
+def test_one_organization_that_fails_stops_no_other(faber, acme, licence, alice):
+    faber.offers(alice, licence, values())
+    theirs = acme.defines("name", "year", **NAMED)
+    acme.offers(acme.hosts(), theirs, values("Cleo Acker"))
+    begin_anew()
+    name_search.forget_keys()
+    broken = NameKey.objects.filter(tenant=faber.tenant)
+    key = bytes(broken.get().key)
+    broken.update(key=b"not sealed by its data key, as after a damage")
+    with pytest.raises(CommandError, match=str(faber.tenant.pk)):
+        call_command("fill_name_search")
+    assert found(acme, "cleo") == ["Cleo Acker"]
+    assert not NameDigests.objects.filter(tenant=faber.tenant).exists()
+    broken.update(key=key)
+    keep_name_search()
+    assert found(faber, "ann") == [ANN]
+
+
+def test_organizations_are_filled_in_turns(faber, acme, licence, alice, monkeypatch):
+    theirs, bob = acme.defines("name", "year", **NAMED), acme.hosts()
+    for number in range(3):
+        faber.offers(alice, licence, values(f"Ann {number}"))
+        acme.offers(bob, theirs, values(f"Cleo {number}"))
+    begin_anew()
+    monkeypatch.setattr(name_filling, "AT_ONCE", 1)
+    monkeypatch.setattr(name_filling, "TimeBudget", lambda seconds: Batches(4))
+    keep_name_search()
+    assert len(found(faber, "ann")) == len(found(acme, "cleo")) == 2
+
+
+def test_switched_off_and_soon_on_again_nobody_is_left_out(faber, licence, alice):
+    keep_name_search()
+    for is_on in (False, True):
+        change_organization(faber.tenant, {"name_search": is_on}, audit.SYSTEM)
+        if not is_on:
+            faber.offers(alice, licence, values())
+    keep_name_search()
+    assert found(faber, "ann") == [ANN]
+
+
+def test_again_deletes_what_a_former_version_has_left(faber, licence, alice):
+    faber.offers(alice, licence, values())
+    Credential.objects.update(recipient_name=None)
+    call_command("fill_name_search", "--again")
+    assert not NameDigests.objects.exists()
+
+
+def test_the_order_of_digests_says_nothing():
+    digests = digests_of(b"k" * 32, beginnings_of(ANN))
+    assert digests == sorted(digests)
+
+
+def test_who_deletes_names_makes_the_key_that_the_filling_waits_for(
+    faber, licence, alice
+):
+    alice.receives(faber, licence, values())
+    NameKey.objects.all().delete()
+    Tenant.objects.update(values_kept_days=30)
+    Credential.objects.update(updated_at=F("updated_at") - timedelta(days=40))
+    assert delete_old_exchanges() == 1
+    assert NameKey.objects.filter(tenant=faber.tenant).exists()
 
 
 def test_digests_go_with_the_name_and_with_the_credential(faber, licence, alice):

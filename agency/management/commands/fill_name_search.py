@@ -1,8 +1,9 @@
 """`manage.py fill_name_search`: let people be found by names of before."""
 
 from typing import Any
+from uuid import UUID
 
-from django.core.management.base import BaseCommand, CommandParser
+from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from core.telemetry.logs import log_uncaught
 from credentials import name_filling
@@ -27,6 +28,13 @@ class Command(BaseCommand):
         log_uncaught()
         if again:
             name_filling.fill_again()
-        while not name_filling.is_done():
-            name_filling.keep_name_search()
+        failed: set[UUID] = set()
+        while not name_filling.is_done(failed):
+            failed |= name_filling.keep_name_search(failed)
         self.stdout.write(f"names that are found: {NameDigests.objects.count()}")
+        if failed:
+            names = ", ".join(sorted(map(str, failed)))
+            raise CommandError(
+                f"Names of {len(failed)} organizations are not filled in, as the log "
+                f"says: {names}. The workers try again."
+            )

@@ -34,11 +34,13 @@ from credentials.ledgers.webvh.rows import FOLDER
 from credentials.models import (
     Credential,
     CredentialDefinition,
+    NameKey,
     PublishedObject,
     RevocationRegistry,
     StatusList,
     WebvhDid,
 )
+from credentials.models.name_search import KEY_BYTES
 from tenants import vault
 from wallets import keys
 from wallets.models import Key, Wallet
@@ -267,6 +269,22 @@ def require_possession() -> None:
             is_own = False
         if not is_own:
             raise foreign_row("wallets_key", "seed")
+
+
+def require_name_key() -> None:
+    """Raise MoveRefused `foreign_row` unless the key in `moved` makes digests.
+
+    With another one no name of the organization could be stored any more.
+    """
+    table = NameKey._meta.db_table
+    query = f"SELECT * FROM {table} WHERE id IN (SELECT id FROM moved)"
+    for row in NameKey.objects.raw(query):
+        try:
+            is_right = len(row.unsealed_key()) == KEY_BYTES
+        except (*vault.UNSEAL_ERRORS, TypeError, AttributeError):
+            is_right = False
+        if not is_right:
+            raise foreign_row(table, "key")
 
 
 def require_payable_pins(cursor: Any) -> None:

@@ -68,6 +68,7 @@ KEY_BYTES = 32
 MAX_GENERATION = checks.MOST[SmallIntegerField]  # so that the key can be rotated
 KEYS, PROVIDERS = "wallets_key", "tenants_provider"
 LINKS = "webwallet_personallink"
+NAME_KEYS = "credentials_namekey"
 # The numbers of writes to a network of rows count the writes of one installation. An
 # object whose number is taken here gets the next one; its id stays. The row of the
 # network is locked as for any write.
@@ -381,6 +382,8 @@ def insert_rows(part: Part, given: Iterable[bytes], load: Load) -> None:
         )
     if part.table == KEYS:
         checks.require_possession()
+    if part.table == NAME_KEYS:
+        checks.require_name_key()
 
 
 def find_account(cursor: Any, load: Load) -> None:

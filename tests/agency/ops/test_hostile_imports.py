@@ -327,6 +327,13 @@ def test_no_pin_takes_more_time_or_memory_than_ours(attack, file, pin, settings)
     assert found == {"ours": "taken", "costly": "foreign_row"}
 
 
+def test_a_key_of_names_makes_digests(file, is_refused):
+    """Else no name of the organization could be stored any more."""
+    rows = file.rows(part_of("credentials_namekey"))
+    rows.set(0, "key", r"\\x0011")
+    is_refused(file, "foreign_row")
+
+
 def test_files_have_the_names_that_we_write(file, is_refused, storage):
     described, _ = file.named("file")[0]
     for name in ("../../x", "tails/../../x", "assets/x.html", "/etc/x", "assets/", 7):
