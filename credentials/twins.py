@@ -27,6 +27,8 @@ from credentials.publishing import DefinitionParameters, Prepared
 from tenants.models import Network
 from wallets.anoncreds.objects import SchemaBody
 
+Finding = Callable[[CredentialDefinition], CredentialDefinition | None]
+
 
 class PreparedTwin(NamedTuple):
     wanted: DefinitionParameters
@@ -105,7 +107,7 @@ def create_twin(
 
 def find_twin(definition: CredentialDefinition) -> CredentialDefinition | None:
     """The twin of a definition, or what it is the twin of; None if that is deleted."""
-    rows = CredentialDefinition.active_of(definition.tenant_id)
+    rows = CredentialDefinition.active_of(definition.tenant_id).defer("private_key")
     of_twin = Q(definition_id=definition.twin_of)
     return rows.filter(Q(twin_of=definition.definition_id) | of_twin).first()
 
@@ -127,16 +129,20 @@ def on_network(
 
 
 def offer(
-    connection: Connection, definition: CredentialDefinition, **offered: Any
+    connection: Connection,
+    definition: CredentialDefinition,
+    find: Finding = find_twin,
+    **offered: Any,
 ) -> Credential:
     """Offer the definition, or its twin if the peer can read that alone.
 
     As Credential.offer(). Wallets elsewhere do not read the local network, and one of
-    did:webvh if they use version 2.0, which they are asked.
+    did:webvh if they use version 2.0, which they are asked. find: find_twin(), or what
+    remembers its answer.
     """
     is_read = connection.seems_hosted or bool(definition.twin_of)
     is_read = is_read or definition.tenant.network.kind != Network.Kind.LOCAL
-    twin = None if is_read else find_twin(definition)
+    twin = None if is_read else find(definition)
     if twin:
         return _offer_readable(connection, definition, twin, **offered)
     return Credential.offer(connection, definition, **offered)

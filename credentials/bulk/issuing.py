@@ -1,7 +1,7 @@
 """The worker's side: offer the rows of bulks, a few of each in turn."""
 
 import logging
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 from django.utils import timezone
@@ -27,19 +27,22 @@ ROWS_PER_TURN = 20
 def take_turn(bulk: Bulk) -> None:
     """Offer the next rows of a bulk that is leased to the caller."""
     rows = bulk.rows.filter(status=BulkRow.Status.WAITING).order_by("number")
+    offer = partial(offer_row, bulk, find=cache(twins.find_twin))
     for row in rows.only("pk")[:ROWS_PER_TURN]:
-        attempt(row, partial(offer_row, bulk), fail_row)
+        attempt(row, offer, fail_row)
     bulk.end_turn()
 
 
 @network_reads.atomic_with_reads
-def offer_row(bulk: Bulk, found: BulkRow) -> None:
+def offer_row(
+    bulk: Bulk, found: BulkRow, find: twins.Finding = twins.find_twin
+) -> None:
     """Offer and mark a waiting row in one transaction, unless somebody else does."""
     waiting = BulkRow.objects.filter(pk=found.pk, status=BulkRow.Status.WAITING)
     row = waiting.select_for_update(skip_locked=True, no_key=True).first()
     if not row:
         return
-    row.credential = make_offer(bulk, row)
+    row.credential = make_offer(bulk, row, find)
     row.status = BulkRow.Status.OFFERED
     # Its notes are the credential's now, which may change there.
     row.values, row.metadata, row.reference = None, None, ""
@@ -50,12 +53,12 @@ def offer_row(bulk: Bulk, found: BulkRow) -> None:
     faults.fault_point("inside_bulk_row")
 
 
-def make_offer(bulk: Bulk, row: BulkRow) -> Credential:
+def make_offer(bulk: Bulk, row: BulkRow, find: twins.Finding) -> Credential:
     """Make the same offer as a call of the API does.
 
     Over a connection the twin of the definition, if the peer reads that alone and the
-    bulk names no network. NotFound if what the row names was there when the file was
-    checked, and is gone.
+    bulk names no network; `find` looks for it. NotFound if what the row names was there
+    when the file was checked, and is gone.
     """
     options: dict[str, Any] = {
         "definition": bulk.definition,
@@ -82,8 +85,9 @@ def make_offer(bulk: Bulk, row: BulkRow) -> Credential:
         message = WALLET_NOT_FOUND if row.wallet_id else CONNECTION_NOT_FOUND
         raise NotFound("not_found", message)
     bulk.definition.tenant = bulk.tenant  # its row, with the network
-    offer = Credential.offer if bulk.network else twins.offer
-    return offer(connection, **options)
+    if bulk.network:
+        return Credential.offer(connection, **options)
+    return twins.offer(connection, find=find, **options)
 
 
 def fail_row(row: BulkRow, error: Exception) -> None:

@@ -4,6 +4,7 @@ import pytest
 
 from connections.didcomm.message import PREFIX
 from connections.protocols.discover_features import DISCLOSE
+from core.errors import Conflict
 from credentials.models import CredentialDefinition
 from tests.support.errors import assert_error, error_of
 from tests.support.own_webvh import row_of
@@ -11,6 +12,12 @@ from tests.support.people import Organization
 from tests.support.pictures import storage
 from tests.support.twins import VALUES, alice, badge, faber, twin, twin_path
 from verifications.models import Verification
+from verifications.proofs.policy import (
+    DEFINITION,
+    Policy,
+    PolicyItem,
+    Restriction,
+)
 
 __all__ = ["alice", "badge", "faber", "storage", "twin"]  # fixtures
 NOW = {"validNow": True}
@@ -261,6 +268,18 @@ def test_a_proposal_is_answered_in_the_format_that_it_has(faber, badge, twin, al
         path = f"/verifications/proposal/{stored['policyId']}/connections/{ours}"
         answered = faber.put(path, {})
         assert asked_definitions(faber, answered)[1] == [badge["definitionId"]]
+
+
+def test_an_item_never_loses_all_its_restrictions(badge, twin):
+    """Else any credential would do."""
+    named = Restriction({DEFINITION: twin["definitionId"]}, or_twin=True)
+    item = PolicyItem("level", ("level",), restrictions=(named,))
+    policy = Policy("Level", "1.0", (item,), ())
+    siblings = {twin["definitionId"]: [twin["definitionId"] + "2"]}
+    assert policy.admit_twins(siblings)
+    with pytest.raises(Conflict) as refused:
+        policy.admit_twins(siblings, takes_webvh=False)
+    assert refused.value.code == "not_provable"
 
 
 def test_definitions_of_another_network_are_no_twins(faber, acme, badge, twin):

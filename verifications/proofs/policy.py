@@ -319,7 +319,7 @@ class Policy:
 
         Those behind the ones that it names, as many as an item may have. takes_webvh:
         False leaves out, of a definition and its twin, the one of a did:webvh. Of what
-        this returns, it returns the same.
+        this returns, it returns the same. 409 `not_provable` if an item has none left.
         """
         if not twins:
             return self
@@ -469,6 +469,10 @@ def _admit(item: PolicyItem, twins: Twins, takes_webvh: bool) -> PolicyItem:
     for one in added:
         if one not in named:
             named.append(one)
+    if item.restrictions and not named:  # without any, each credential would do
+        raise not_provable(
+            item, "all its definitions are of a did:webvh. Ask with version 2.0."
+        )
     return replace(item, restrictions=tuple(named[:MAX_RESTRICTIONS]))
 
 

@@ -3,7 +3,7 @@
 A share limits the calls that all workers make at the same time. A webhook begins with
 a few, gets more while it answers well, and fewer when it does not
 (health.extra_calls_after()). An address gets at most WEBHOOK_ADDRESS_CALLS, which all
-webhooks with that address divide.
+organizations with that address divide, and each among its webhooks.
 
 A worker may lease more deliveries than that, so that its threads need not wait for the
 database: then its loop keeps to the share, and no other worker gets deliveries of the
@@ -74,7 +74,9 @@ class Load:
         self.others: Counter[UUID] = Counter()
         self.of_address: Counter[str] = Counter()
         self.webhooks: dict[UUID, Webhook] = {}
-        self.sharing: Counter[str] = Counter()  # webhooks by address
+        # By address: its webhooks, and the calls, of each organization.
+        self.sharing: dict[str, Counter[UUID]] = {}
+        self.of_tenant: dict[str, Counter[UUID]] = {}
         self.extra: Counter[UUID] = Counter()  # calls at a time, by organization
         columns = ("tenant", "url", "strikes", "extra_calls", "batch")
         rows = in_flight().values_list(
@@ -84,33 +86,47 @@ class Load:
             names = ("tenant_id", *columns[1:])
             webhook = Webhook(pk=pk, **dict(zip(names, values, strict=True)))
             self.add_webhooks([webhook])
-            calls = -(-leased // (webhook.batch or 1))
+            # Each call of several has an owner of its own (due.lease_all).
+            calls = 1 if webhook.batch else leased
             count = self.ours if owner in owners else self.others
             count.update({pk: calls, webhook.tenant_id: calls})
             if owner in owners:
                 self.deliveries.update({webhook.tenant_id: leased, None: leased})
             self.of_address[webhook.url] += calls
+            self.of_tenant[webhook.url][webhook.tenant_id] += calls
 
     def add_webhooks(self, webhooks: Iterable[Webhook]) -> None:
         """Count webhooks that share in what their addresses may get."""
         for webhook in webhooks:
             if webhook.pk not in self.webhooks:
-                self.sharing[webhook.url] += 1
+                self.of_tenant.setdefault(webhook.url, Counter())
+                sharing = self.sharing.setdefault(webhook.url, Counter())
+                sharing[webhook.tenant_id] += 1
                 self.extra[webhook.tenant_id] += webhook.extra_calls
             self.webhooks[webhook.pk] = webhook
 
     def share_of(self, webhook: Webhook) -> int:
         """How many calls at a time it may get, beside others with its address."""
-        even_part = max(1, max_share() // self.sharing[webhook.url])
+        webhooks = self.sharing[webhook.url][webhook.tenant_id]
+        even_part = max(1, self.part_of_tenant(webhook) // webhooks)
         return min(webhook.own_share, even_part)
+
+    def part_of_tenant(self, webhook: Webhook) -> int:
+        """How many calls its organization gets there, with however many webhooks."""
+        return max(1, max_share() // len(self.sharing[webhook.url]))
 
     def room_of_webhook(self, webhook: Webhook) -> int:
         """How many more calls may be leased for a webhook."""
         share = self.share_of(webhook)
         leased = self.leased_of(webhook)
-        is_shared = self.sharing[webhook.url] > 1
+        is_shared = self.sharing[webhook.url].total() > 1
         if webhook.is_slow or is_shared or webhook.batch:
-            return min(share - leased, max_share() - self.of_address[webhook.url])
+            own = self.of_tenant[webhook.url][webhook.tenant_id]
+            return min(
+                share - leased,
+                self.part_of_tenant(webhook) - own,
+                max_share() - self.of_address[webhook.url],
+            )
         return self.room_within(webhook.pk, share)
 
     def room_of_tenant(self, tenant: UUID) -> int:
@@ -146,6 +162,7 @@ class Load:
         """Count a call that is leased now."""
         self.ours.update((webhook.pk, webhook.tenant_id))
         self.of_address[webhook.url] += 1
+        self.of_tenant[webhook.url][webhook.tenant_id] += 1
 
     def leased_of(self, webhook: Webhook) -> int:
         return self.ours[webhook.pk] + self.others[webhook.pk]
@@ -154,6 +171,7 @@ class Load:
 def limited_by_receiver(webhook: Webhook | None = None) -> list[UUID]:
     """Webhooks with due deliveries that wait, as all calls of their share run.
 
+    Not those with more leased than that: such calls end quickly, or wait for a thread.
     webhook: only this one. Else those of all organizations.
     """
     before = clock.now() - WAITED
@@ -166,7 +184,11 @@ def limited_by_receiver(webhook: Webhook | None = None) -> list[UUID]:
         return []
     load = Load(owners=(), depth=lambda key: 1)
     busy = [load.webhooks[pk] for pk in waiting if pk in load.webhooks]
-    return [one.pk for one in busy if load.room_of_webhook(one) <= 0]
+    return [
+        one.pk
+        for one in busy
+        if load.room_of_webhook(one) <= 0 and load.leased_of(one) <= load.share_of(one)
+    ]
 
 
 class Wanted(NamedTuple):

@@ -3,6 +3,7 @@
 Only claim.py calls find_heads() and lease_all(), one claim at a time.
 """
 
+from collections import defaultdict
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
@@ -87,10 +88,11 @@ WHERE head.id = ANY(%(heads)s)
 """
 LEASE_SQL = """
 WITH leased AS (
-    UPDATE webhooks_delivery
-    SET lease_owner = %(owner)s, lease_until = %(until)s, due_at = %(until)s
-    WHERE id = ANY(%(ids)s) AND status = 'pending'
-    RETURNING id, event_id
+    UPDATE webhooks_delivery AS delivery
+    SET lease_owner = new.owner, lease_until = %(until)s, due_at = %(until)s
+    FROM unnest(%(ids)s::uuid[], %(owners)s::uuid[]) AS new(id, owner)
+    WHERE delivery.id = new.id AND status = 'pending'
+    RETURNING delivery.id, event_id
 )
 SELECT event.*, leased.id AS delivery_id
 FROM leased JOIN webhooks_event AS event ON event.id = leased.event_id
@@ -151,19 +153,23 @@ def lease_all(rows: Sequence[Delivery]) -> list[Delivery]:
     """Lease rows whose webhooks the caller has locked. Return the leased ones.
 
     Their events are loaded. A row whose lease expired may be missing: its slow owner
-    may have finished it.
+    may have finished it. Calls that may have several have an owner each, by which they
+    are counted (claim.Load); the others have one owner together.
     """
-    owner = uuid7()
     until = clock.now() + LEASE
+    of_calls: defaultdict[UUID | None, UUID] = defaultdict(uuid7)
+    owners = [of_calls[row.leader_id if row.webhook.batch else None] for row in rows]
     ids = [row.pk for row in rows]
     found: Any = Event.objects.raw(
-        LEASE_SQL, {"ids": ids, "owner": owner, "until": until}
+        LEASE_SQL, {"ids": ids, "owners": owners, "until": until}
     )
     events = {event.delivery_id: event for event in found}
-    leased = [row for row in rows if row.pk in events]
-    for row in leased:
-        row.event = events[row.pk]
-        row.lease_owner = owner
-        row.lease_until = until
-        row.due_at = until
+    leased = []
+    for row, owner in zip(rows, owners, strict=True):
+        if row.pk in events:
+            row.event = events[row.pk]
+            row.lease_owner = owner
+            row.lease_until = until
+            row.due_at = until
+            leased.append(row)
     return leased

@@ -85,8 +85,11 @@ def count_outcomes(
             reason = Webhook.Reason.GONE
         elif is_failure(outcome) and has_failed_for_days(webhook):
             reason = reason or Webhook.Reason.FAILING
-    if changes:
+    if "failing_since" in changes:
         webhook.update_columns(**changes)
+    elif changes:
+        # People sort and filter by when it was changed.
+        Webhook.objects.filter(pk=webhook.pk).update(**changes)
     if reason:
         disable_webhook(webhook, reason)
 

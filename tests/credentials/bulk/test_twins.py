@@ -7,6 +7,7 @@ import pytest
 
 from connections.didcomm.message import PREFIX
 from connections.protocols.discover_features import DISCLOSE
+from credentials import twins
 from credentials.models import Bulk, Credential
 from tests.credentials.bulk.people import (
     json_lines,
@@ -105,6 +106,27 @@ def test_a_phone_gets_what_it_can_read_unless_a_network_is_named(
     else:
         assert found.pop("1") == of_phone["definitionId"]
     assert found == dict.fromkeys("23", usual["definitionId"])
+
+
+def test_the_twin_is_read_once_a_turn_and_without_its_key(
+    faber, badge, twin, phone, monkeypatch
+):
+    to = knows(phone, faber, BOTH[0])
+    found = []
+
+    def find(definition):
+        found.append(find_twin(definition))
+        return found[-1]
+
+    find_twin = twins.find_twin
+    monkeypatch.setattr(twins, "find_twin", find)
+    text = f"Full Name,level,connectionId\nOne,1,{to}\nTwo,2,{to}\n"
+    bulk = sent(faber, badge, text)
+    worker_issues()
+    assert read(faber, bulk)["counts"] == {"Offered": 2}
+    assert offered(faber) == {twin["definitionId"]}
+    [once] = found
+    assert "private_key" in once.get_deferred_fields()
 
 
 def test_without_a_twin_on_the_network_nothing_is_stored(faber, alice):

@@ -220,6 +220,25 @@ def test_the_share_counts_calls(examples, registers):
     assert len(claim.claim_due(16, 4)) == 3
 
 
+def test_a_call_counts_as_one_whatever_it_has_and_whatever_batch_is_now(
+    examples, registers
+):
+    webhook = registers(batch=3)
+    for _ in range(4):
+        examples(webhook, 1)
+        assert len(claim.claim_due(1, 4)) == 1
+    examples(webhook, 9)
+    assert claim.claim_due(16, 4) == [], "four calls of one run"
+    Delivery.objects.update(status="done", lease_owner=None)
+    examples(webhook, 9)
+    assert len(claim.claim_due(16, 4)) == 9, "three calls of three"
+    for batch in (1, 2):
+        Webhook.objects.update(batch=batch)
+        load = claim.Load((), lambda key: 1)
+        [hook] = load.webhooks.values()
+        assert load.leased_of(hook) == 3
+
+
 def test_many_workers_at_once_call_each_event_once(examples, registers, receiver):
     receiver.meet = lambda call: time.sleep(0.01)
     webhook = registers(batch=7)

@@ -259,3 +259,45 @@ def test_a_claim_reads_evenly_and_whole_calls(receiver, monkeypatch):
     assert [one.number for one in claim.list_wanted(load, webhooks, 100)] == [4, 4, 4]
     webhooks[0].batch = 100
     assert [one.number for one in claim.list_wanted(load, webhooks, 100)] == [100, 4, 4]
+
+
+def test_an_address_is_divided_by_organizations_and_then_by_webhooks(
+    receiver, settings
+):
+    settings.WEBHOOK_THREADS = 200
+    first = register("Faber", receiver.url)
+    many = [first] + [
+        Webhook.register(first.tenant, receiver.url, Webhook.Type.ZAPIER, "literal")
+        for _ in range(9)
+    ]
+    one = register("Other", receiver.url)
+    for webhook in [*many, one]:
+        send(webhook, 12)
+    Webhook.objects.update(extra_calls=8)
+    rows = claim.claim_due(MANY, 4)
+    got = Counter(row.webhook.tenant_id for row in rows)
+    assert got == {first.tenant_id: 6, one.tenant_id: 6}
+
+
+def test_rows_that_are_leased_ahead_are_no_fault_of_the_receiver(receiver):
+    webhook = register("Faber", receiver.url)
+    send(webhook, 20)
+    Delivery.objects.update(due_at=timezone.now() - 2 * claim.WAITED)
+    assert len(claim.claim_due(12, 4, depth=lambda key: 3)) == 12
+    assert claim.limited_by_receiver() == claim.limited_by_receiver(webhook) == []
+    for row in claim.in_flight()[:8]:
+        row.finish()
+    assert claim.limited_by_receiver() == [webhook.pk]
+
+
+def test_what_a_webhook_earns_is_no_change_of_its_owner(receiver):
+    webhook = register("Faber", receiver.url)
+    before = webhook.updated_at
+    Webhook.objects.update(strikes=1)
+    send(webhook, 1)
+    [row] = claim.claim_due(1, 1)
+    recording.record_outcomes([(row, outcome())], {webhook.pk})
+    webhook.refresh_from_db()
+    earned = (webhook.extra_calls, webhook.strikes, webhook.has_answered)
+    assert earned == (1, 0, True)
+    assert webhook.updated_at == before
