@@ -4,6 +4,7 @@ import os
 from datetime import timedelta
 from functools import partial
 from threading import Barrier
+from types import SimpleNamespace
 
 import pytest
 from django.core.files.base import ContentFile
@@ -19,7 +20,7 @@ from core.errors import Conflict
 from core.net import http
 from credentials.ledgers import ledger_of
 from credentials.ledgers.reads import LedgerReads, name_of_schema
-from credentials.ledgers.webvh import own_did, served_logs
+from credentials.ledgers.webvh import own_did, own_log, served_logs
 from credentials.ledgers.webvh.refusals import Refused
 from credentials.models import (
     CredentialDefinition,
@@ -486,12 +487,65 @@ def test_it_does_not_start_also_with_another_master_key(faber, acme, settings):
 def test_what_another_installation_has_served_stops_none(faber):
     """They may share a storage, or its files were copied for a move."""
     read_log(faber)
-    for number, content in enumerate((b"0" * 64, served_logs.mark_of("QmNone"), b"")):
+    for number, content in enumerate(
+        (b"0" * 64, served_logs.mark_of("QmNone").encode(), b"")
+    ):
         name = f"served_logs/QmOther/{number}-Qm"
         default_storage.save(name, ContentFile(content))
     check_or_exit()
     [found] = doctor.check_served_logs()
     assert "did:webvh:QmOther was served" in found.text
+
+
+def serve(scid, name, content):
+    default_storage.save(f"served_logs/{scid}/{name}", ContentFile(content))
+
+
+def test_a_version_that_only_another_installation_has_served_stops_none(faber):
+    """The target of a move, which shares the storage with the source, has rotated."""
+    read_log(faber)
+    scid = served_logs.scid_in(row_of(faber).did)
+    serve(scid, "2-QmNext", b"0" * 64)
+    serve(scid, "3-QmNext_0123456789abcdef", b"0" * 64)
+    serve(scid, "3-QmNext", b"")
+    check_or_exit()
+    assert len(served_logs.list_served(scid)) == 3
+
+
+@pytest.mark.parametrize("is_empty", [True, False])
+def test_a_missing_version_that_a_former_version_has_served_counts(faber, is_empty):
+    scid = served_logs.scid_in(row_of(faber).did)
+    mark = served_logs.mark_of(scid)
+    serve(scid, "2-QmNext", b"" if is_empty else mark.encode())
+    with pytest.raises(SystemExit):
+        check_or_exit()
+
+
+def test_a_version_of_before_there_were_marks_gets_one_when_it_is_served(faber):
+    log = own_log.read_last(row_of(faber).log)
+    scid = served_logs.scid_in(row_of(faber).did)
+    serve(scid, log["versionId"], b"")
+    assert not served_logs.is_marked(scid)
+    read_log(faber)
+    assert served_logs.is_marked(scid)
+
+
+class Away(Exception):
+    """What a storage of objects raises that cannot be reached."""
+
+
+@pytest.mark.parametrize("error", [PermissionError("no"), Away("no answer")])
+def test_a_storage_that_cannot_be_read_is_said_in_a_sentence(
+    faber, monkeypatch, caplog, error
+):
+    def fail(path):
+        raise error
+
+    away = SimpleNamespace(listdir=fail)
+    monkeypatch.setattr(served_logs, "default_storage", away)
+    with pytest.raises(SystemExit):
+        check_or_exit()
+    assert "Agency does not start. The storage cannot be read" in caplog.text
 
 
 def test_who_was_deleted_and_erased_stops_no_start(faber, acme):
