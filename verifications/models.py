@@ -477,9 +477,20 @@ class Verification(Exchange):
             checks=vault.sealed_value(self, "checks", checks),
         )
 
-    def receive_refusal(self) -> None:
-        """The other side of OpenID4VP has declined, or does not take the answer."""
-        move(self, [self.State.REQUESTED], self.State.REJECTED, problem="abandoned")
+    def receive_refusal(self, proof: dict[str, Any] | None = None) -> None:
+        """The other side of OpenID4VP has declined, or does not take the answer.
+
+        proof: what may have been shown to it all the same.
+        """
+        sealed = vault.sealed_value(self, "proof", proof) if proof else None
+        changes = {"proof": sealed} if proof else {}
+        move(
+            self,
+            [self.State.REQUESTED],
+            self.State.REJECTED,
+            problem="abandoned",
+            **changes,
+        )
 
     def receive_verdict(self, is_valid: bool, cause: str = "") -> None:
         """Prover: the verifier has judged the proof. Later verdicts are ignored.

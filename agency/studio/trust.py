@@ -127,7 +127,8 @@ def use_own(request: MemberRequest) -> HttpResponse | str:
     if request.method != "POST":
         context = {"key": key, "form": OnceForm()}
         return render(request, "studio/use_own_certificates.html", context)
-    audit.recorded(key.certify, "certificates.removed", key, by=request)()
+    if key.is_uploaded:
+        audit.recorded(key.certify, "certificates.removed", key, by=request)()
     return f"The key of {key.purpose} uses certificates of this installation."
 
 

@@ -4,6 +4,9 @@ Whoever gives a link says whom we call, so redirects are not followed, an answer
 largest size, and all calls of one step share a time limit.
 """
 
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 from urllib.parse import urlencode, urlsplit
 
@@ -20,6 +23,10 @@ CALL_SECONDS = 10.0
 STEP_SECONDS = 20.0
 MAX_ANSWER = 768 * 1024  # bytes: a credential of 512 kB, in JSON
 MAX_URL = 2000  # characters
+# At most half of the threads of a web process wait for hosts elsewhere, each call for
+# so long until it may.
+TURN_SECONDS = 2.0
+turns = threading.BoundedSemaphore(max(1, settings.WEB_THREADS // 2))
 JSON = "application/json"
 FORM = "application/x-www-form-urlencoded"
 
@@ -29,23 +36,25 @@ class Calls:
 
     party: `issuer` or `verifier`, in the codes of errors: 400 `address_refused`; 409
     `redirect_refused`, `answer_too_long`; 503 `issuer_unavailable` or
-    `verifier_unavailable`.
+    `verifier_unavailable`. in_worker: its threads serve nobody else, so no turn is taken.
     """
 
-    def __init__(self, party: str) -> None:
+    def __init__(self, party: str, in_worker: bool = False) -> None:
         self.party = party
+        self.in_worker = in_worker
         self.deadline = http.Deadline(STEP_SECONDS)
 
     def get(self, url: Any, accept: str = JSON) -> http.Response:
         address = self._check(url)
         try:
-            response = http.get(
-                address,
-                accept=accept,
-                timeout=self._seconds(),
-                max_bytes=MAX_ANSWER,
-                max_redirects=0,
-            )
+            with self._take_turn():
+                response = http.get(
+                    address,
+                    accept=accept,
+                    timeout=self._seconds(),
+                    max_bytes=MAX_ANSWER,
+                    max_redirects=0,
+                )
         except (http.CallFailed, TimeoutError) as error:
             raise self._failed(error) from None
         return self._bound(response)
@@ -55,14 +64,15 @@ class Calls:
     ) -> http.Response:
         address = self._check(url)
         try:
-            response = http.post(
-                address,
-                body,
-                content_type,
-                {"Accept": JSON} | headers,
-                timeout=self._seconds(),
-                max_bytes=MAX_ANSWER,
-            )
+            with self._take_turn():
+                response = http.post(
+                    address,
+                    body,
+                    content_type,
+                    {"Accept": JSON} | headers,
+                    timeout=self._seconds(),
+                    max_bytes=MAX_ANSWER,
+                )
         except (http.CallFailed, TimeoutError) as error:
             raise self._failed(error) from None
         return self._bound(response)
@@ -83,6 +93,18 @@ class Calls:
             raise Invalid("address_refused", message)
         connection.close()  # while the host takes its time
         return url
+
+    @contextmanager
+    def _take_turn(self) -> Iterator[None]:
+        if self.in_worker:
+            yield
+            return
+        if not turns.acquire(timeout=seconds_left(TURN_SECONDS)):
+            raise self.unavailable("too many calls of this server wait for others")
+        try:
+            yield
+        finally:
+            turns.release()
 
     def _seconds(self) -> float:
         return seconds_left(self.deadline.remaining(CALL_SECONDS))

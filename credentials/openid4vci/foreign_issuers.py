@@ -44,12 +44,14 @@ class ForeignIssuer:
     `issuer_unlike_metadata`.
     """
 
-    def __init__(self, identifier: str, tenant: Tenant, server: str = "") -> None:
+    def __init__(
+        self, identifier: str, tenant: Tenant, server: str = "", in_worker: bool = False
+    ) -> None:
         """server: the authorization server that the offer names, if it names one."""
         self.identifier = identifier
         self.tenant = tenant
         self.server = server
-        self.calls = Calls("issuer")
+        self.calls = Calls("issuer", in_worker)
         self._metadata: dict[str, Any] | None = None
 
     def metadata(self) -> dict[str, Any]:

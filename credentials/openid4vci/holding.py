@@ -31,6 +31,7 @@ from core.work.leases import attempt
 from core.work.loop import ThreadedLoop
 from core.work.retention import TimeBudget
 from core.work.shares import Limits, Shares
+from core.work.waiting import limit_waiting
 from credentials.models import (
     Credential,
     CredentialDefinition,
@@ -391,13 +392,15 @@ def _store(
 def ask(credential: Credential, issuer: Issuer | None = None) -> None:
     """Ask the issuer for the credential, or whether it is there by now.
 
-    It is stored if it is. Outside of transactions, unless the issuer is hosted here: then
-    all of it is one.
+    It is stored if it is. issuer: None in workers. Outside of transactions, unless the
+    issuer is hosted here: then all of it is one.
     """
     facts = vault.unseal(credential, "offer_body")
     if issuer is None:
         server = facts.get("server", "")
-        issuer = issuers.issuer_of(facts["issuer"], credential.tenant, server)
+        issuer = issuers.issuer_of(
+            facts["issuer"], credential.tenant, server, in_worker=True
+        )
     is_here = isinstance(issuer, HostedIssuer)
     with transactions.atomic() if is_here else nullcontext():
         _ask(credential, facts, issuer)
@@ -713,7 +716,9 @@ class AskingLoop(ThreadedLoop[Any, None]):
         return claimed
 
     def work(self, row: Any) -> None:
-        attempt(row, _attend, _try_later)
+        # Who freezes the organization relies on it.
+        with limit_waiting(settings.LEDGER_TIMEOUT):
+            attempt(row, _attend, _try_later)
 
     def limits_of(self, row: Any) -> Limits:
         return {("tenant", row.tenant_id): PER_TENANT}
@@ -739,6 +744,8 @@ def _attend(credential: Credential) -> None:
             if error.code not in REFUSED:
                 raise
             _end(credential, "declined")
+        else:
+            _end_if_old(credential)
         return
     if credential.state == State.ISSUED and HostedLists().is_revoked(credential):
         with transactions.atomic():
@@ -758,6 +765,19 @@ def _end_or_repeat(credential: Credential) -> None:
         _end(credential, "abandoned")
 
 
+def _end_if_old(credential: Credential) -> None:
+    """End the wait for an issuer elsewhere that lets us wait for ever."""
+    is_waiting = credential.state == State.REQUESTED and is_of_others(credential)
+    if is_waiting and _age_of(credential) > GIVE_UP_AFTER:
+        _end(credential, "abandoned")
+
+
+def _age_of(credential: Credential) -> timedelta:
+    """For how long it was accepted."""
+    now = clock.now()
+    return now - (credential.accepted_at or now)
+
+
 def _end(credential: Credential, problem: str) -> None:
     with transactions.atomic():
         credential.receive_refusal(problem)
@@ -768,10 +788,9 @@ def _try_later(credential: Credential, error: Exception) -> None:
         logger.warning("credential %s is not received: %s", credential.pk, error.code)
     else:
         logger.exception("credential %s is not received", credential.pk)
-    accepted_at = credential.accepted_at or clock.now()
     if credential.state != State.REQUESTED:
         return  # after RETRY_DELAY
-    if clock.now() - accepted_at > GIVE_UP_AFTER:
+    if _age_of(credential) > GIVE_UP_AFTER:
         _end(credential, "abandoned")
     else:
         _ask_again(credential, vault.unseal(credential, "request_metadata"))

@@ -171,16 +171,19 @@ def require_open(offered: Credential) -> None:
     require_unexpired(connection)
 
 
-def issuer_of(identifier: str, tenant: Tenant, server: str = "") -> Issuer:
+def issuer_of(
+    identifier: str, tenant: Tenant, server: str = "", in_worker: bool = False
+) -> Issuer:
     """The issuer of an identifier, for a wallet of this organization.
 
-    server: the authorization server that the offer names. PeerError `bad_link`.
+    server: the authorization server that the offer names. in_worker: see Calls.
+    PeerError `bad_link`.
     """
     hosted = find_hosted(identifier)
     if hosted is None:
         if not is_secure(identifier):
             raise bad_link("the issuer has no address of https")
-        return ForeignIssuer(identifier, tenant, server)
+        return ForeignIssuer(identifier, tenant, server, in_worker)
     if hosted[1]:
         raise bad_link("this address leads to no issuer")
     return HostedIssuer(hosted[0])

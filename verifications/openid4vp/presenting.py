@@ -57,6 +57,8 @@ MAX_COMMON_NAME = 64  # characters
 HOST = re.compile(r"[\x21-\x7e]{1,253}")
 AT_ONCE = 20  # credentials that are decrypted before the next are read
 SENDING_SECONDS = 60  # longer than the calls of a step take (foreign_calls.py)
+# For so long a made answer is sent again: its binding is young enough for verifiers.
+RESEND_SECONDS = 240
 REQUEST_TYPE = "application/oauth-authz-req+jwt"
 
 
@@ -436,25 +438,50 @@ def _prepare_sending(
 ) -> dict[str, Any]:
     """Store what is going to be sent. 409 `answer_in_progress` while another call sends.
 
-    In the caller's transaction, with the lock of the wallet.
+    What was made a moment ago for the same credentials stays: a verifier that has it
+    already takes no other answer. In the caller's transaction, with the lock of the
+    wallet.
     """
+    now = time.time()
     former = vault.unseal(verification, "presentation") or {}
-    if former.get("until", 0) > time.time():
+    if former.get("until", 0) > now:
         raise InProgress(
             "answer_in_progress",
             "The answer is being sent. Read the verification again in a moment.",
         )
-    vp_token, proof = _present(verification, request, selections)
-    until = time.time() + SENDING_SECONDS
-    pending = {"vp_token": vp_token, "proof": proof, "until": until}
+    repeat = bool(former)
+    pending: dict[str, Any] = {"until": now + SENDING_SECONDS, "is_repeat": repeat}
+    if _is_same_choice(former, request, selections, now):
+        pending = former | pending
+    else:
+        chosen = _choose(verification, request, selections)
+        vp_token, proof = _present(request, chosen)
+        ids = {name: str(row.pk) for name, (row, _) in chosen.items()}
+        made = {"vp_token": vp_token, "proof": proof, "made_at": now, "chosen": ids}
+        pending |= made
     verification.keep_unsent(pending)
     return pending
+
+
+def _is_same_choice(
+    former: dict[str, Any],
+    request: Request,
+    selections: Sequence[Selection] | None,
+    now: float,
+) -> bool:
+    """Whether an answer that was made before is the one to be sent now."""
+    if now - former.get("made_at", 0) >= RESEND_SECONDS:
+        return False
+    if selections is None:
+        return True
+    return bool(_check_selections(request, selections) == former["chosen"])
 
 
 def _send_elsewhere(
     verification: Verification, request: Request, pending: dict[str, Any]
 ) -> Verification:
     answer = {"vp_token": pending["vp_token"], "state": request.body.get("state")}
+    is_repeat = pending["is_repeat"]
     try:
         _post_answer(request, answer)
     except Unavailable:
@@ -463,7 +490,8 @@ def _send_elsewhere(
         raise
     except (PeerError, Invalid):
         with transactions.atomic():
-            verification.receive_refusal()
+            # The first answer may have been taken: the holder sees what it has shown.
+            verification.receive_refusal(pending["proof"] if is_repeat else None)
         raise
     try:
         with transactions.atomic():
@@ -491,7 +519,8 @@ def _answer_here(
     wallet.lock_or_404()
     request, verification = _receive(wallet, link)
     if verification.state == State.REQUESTED:
-        vp_token, proof = _present(verification, request, selections)
+        chosen = _choose(verification, request, selections)
+        vp_token, proof = _present(request, chosen)
         verification.present({"vp_token": vp_token}, proof)
         _send(request, {"vp_token": vp_token, "state": request.body.get("state")})
     return verification
@@ -552,12 +581,9 @@ def _find_answered(wallet: Wallet, link: str) -> Verification | None:
 
 
 def _present(
-    verification: Verification,
-    request: Request,
-    selections: Sequence[Selection] | None,
+    request: Request, chosen: dict[str, tuple[Credential, sd_jwt.Credential]]
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The `vp_token` of an answer, and what it shows of each item. See answer_link()."""
-    chosen = _choose(verification, request, selections)
+    """The `vp_token` of an answer, and what it shows of each item."""
     vp_token: dict[str, Any] = {}
     proof: dict[str, Any] = {}
     items = {

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from itertools import islice
 from typing import Any
 from uuid import UUID
 
@@ -17,6 +18,7 @@ from verifications.proofs.policy import TRUST_ANCHOR, Restriction
 from wallets.anoncreds import normalise_name
 from wallets.models import TrustAnchor, issuer_url
 
+MAX_DELETED = 2000  # types of deleted organizations that are looked at
 COLUMNS = {
     "credentialDefinitionId": "definition__definition_id",
     "schemaId": "definition__schema__schema_id",
@@ -55,10 +57,11 @@ def _sources_of_deleted(tenant: Tenant, restriction: Restriction) -> list[Source
         wanted["issuer"] = str(_owner_of(facts["vct"]))
     wanted |= {"network": str(tenant.network_id), "format": CredentialFormat.SD_JWT}
     rows = LastDocument.objects.filter(facts__contains=wanted).order_by("path")
+    kept = rows.values_list("facts", flat=True)[:MAX_DELETED]
+    meant = (one for one in kept if one and _is_of(one, facts))
     return [
         _source_of(one["vct"], UUID(one["issuer"]), one["issued"])
-        for row in rows[: MAX_QUERIES + 1]
-        if (one := row.facts) and _is_of(one, facts)
+        for one in islice(meant, MAX_QUERIES + 1)
     ]
 
 

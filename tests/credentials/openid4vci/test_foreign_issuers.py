@@ -3,7 +3,7 @@
 import socket
 import time
 from datetime import timedelta
-from threading import Event, Thread
+from threading import BoundedSemaphore, Event, Thread
 
 import pytest
 from django.utils import timezone
@@ -335,6 +335,42 @@ def test_a_slow_issuer_ends_in_its_time(alice, trusted, monkeypatch):
     started = time.monotonic()
     refused(alice, trusted.short_link, 503, "issuer_unavailable")
     assert time.monotonic() - started < 5
+
+
+def test_slow_issuers_hold_half_of_the_threads(alice, trusted, settings, monkeypatch):
+    turns = foreign_calls.turns
+    assert turns._initial_value == max(1, settings.WEB_THREADS // 2)
+    monkeypatch.setattr(foreign_calls, "turns", BoundedSemaphore(1))
+    monkeypatch.setattr(foreign_calls, "TURN_SECONDS", 0.01)
+    trusted.later = 1
+    take(alice, trusted.link)  # which gives its turn back
+    assert foreign_calls.turns.acquire(blocking=False)
+    trusted.calls.clear()
+    refused(alice, trusted.short_link, 503, "issuer_unavailable")
+    assert not trusted.calls
+    ask_now()  # a worker needs no turn
+    assert held_row().state == "Issued"
+
+
+def test_the_worker_ends_in_the_time_that_a_freeze_waits_for(alice, trusted, settings):
+    trusted.later = 1
+    take(alice, trusted.link)
+    trusted.calls.clear()
+    settings.LEDGER_TIMEOUT = 0
+    ask_now()
+    assert not trusted.calls and held_row().state == "Requested"
+
+
+def test_an_issuer_that_lets_us_wait_for_ever_is_given_up(alice, trusted):
+    trusted.later = 9
+    take(alice, trusted.link)
+    accepted_at = timezone.now() - holding.GIVE_UP_AFTER
+    Credential.objects.update(accepted_at=accepted_at + timedelta(minutes=1))
+    ask_now()
+    assert held_row().state == "Requested"
+    Credential.objects.update(accepted_at=accepted_at)
+    ask_now()
+    assert (held_row().state, held_row().problem) == ("Rejected", "abandoned")
 
 
 def test_a_private_address_is_not_called(alice, trusted, settings):

@@ -164,6 +164,49 @@ def test_a_verifier_that_is_away_is_answered_later(alice, held, shop):
     assert row().state == "Accepted"
 
 
+@pytest.fixture
+def got(shop, monkeypatch):
+    """What the shop was shown; it takes one answer, and its confirmation is lost."""
+    shown, known = [], shop.answer
+
+    def lose(path, form):
+        answered = known(path, form)
+        if path == "/request":
+            return answered
+        shown.append(shop.got["vp_token"])
+        return (503, b"") if len(shown) == 1 else (400, {})
+
+    monkeypatch.setattr(shop, "answer", lose)
+    return shown
+
+
+def test_an_answer_that_was_not_confirmed_is_sent_as_it_was(alice, held, shop, got):
+    refused(alice, shop.link(), 503, "verifier_unavailable")
+    refused(alice, shop.link(), 409, "verifier_refused")
+    assert got[0] == got[1]
+    assert row().state == "Rejected"
+    [seen] = alice.get("/verifications")
+    assert seen["proof"]["card"]["attributes"]["name"] == "Alice", "it may have seen it"
+
+
+def test_it_is_made_anew_once_it_is_too_old(alice, held, shop, got, monkeypatch):
+    assert presenting.RESEND_SECONDS < sd_jwt.BINDING_SECONDS
+    refused(alice, shop.link(), 503, "verifier_unavailable")
+    monkeypatch.setattr(presenting, "RESEND_SECONDS", 0)
+    refused(alice, shop.link(), 409, "verifier_refused")
+    assert got[0] != got[1]
+
+
+def test_another_choice_is_made_anew(alice, held, shop, got):
+    refused(alice, shop.link(), 503, "verifier_unavailable")
+    with issuing() as state:
+        other = alice.put("/credentials/fromData", {"credentialData": state.link})
+    chosen = {"policyName": "card", "credentialId": other["credentialId"]}
+    body = {"verificationData": shop.link(), "parameters": [chosen]}
+    assert_error(error_of(alice.put, PATH, body), 409, "verifier_refused")
+    assert got[0] != got[1]
+
+
 def test_a_stored_request_is_answered_by_its_id(alice, held, shop):
     shop.answers["/response"] = (503, b"")
     refused(alice, shop.link(), 503, "verifier_unavailable")

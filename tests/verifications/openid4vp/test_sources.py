@@ -1,13 +1,22 @@
 """Which definitions a restriction means."""
 
+from uuid import uuid4
+
 import pytest
 
 from core.errors import Conflict
-from credentials.models import CredentialDefinition, DefinitionFormat
+from credentials.models import (
+    CredentialDefinition,
+    CredentialFormat,
+    DefinitionFormat,
+    LastDocument,
+)
 from tests.support.errors import refusal
 from tests.support.policies import attribute, policy
+from verifications.openid4vp import sources
 from verifications.openid4vp.requests import compile_policy
 from verifications.proofs import proof_policy
+from verifications.proofs.policy import Restriction
 
 pytestmark = pytest.mark.django_db
 
@@ -56,3 +65,25 @@ def test_none_of_many_definitions_is_left_out(acme, faber):
         defines(faber)
     refused = refusal(Conflict, issuers_of, acme, {"schemaName": "Card"})
     assert refused.code == "not_provable" and "more than 50" in refused.message
+
+
+def test_types_of_other_deleted_organizations_hide_none(acme):
+    """Those below other DIDs are left out before some of many are."""
+    issued = {"name": "Card", "attributes": ["role"], "kinds": {}, "derived": []}
+
+    def leave(number, did):
+        facts = {
+            "network": str(acme.tenant.network_id), "format": CredentialFormat.SD_JWT,
+            "issuer": str(uuid4()), "vct": f"urn:{did}", "schemaName": "Card",
+            "schemaId": f"did:web:{did}/1", "credentialDefinitionId": f"{number}",
+            "issued": issued,
+        }  # fmt: skip
+        path = f"{number:03}"
+        LastDocument.objects.create(path=path, media_type="x", body="", facts=facts)
+
+    for number in range(52):
+        leave(number, "other.example")
+    leave(99, "faber.example")
+    wanted = {"schemaName": "Card", "schemaIssuerDid": "did:web:faber.example"}
+    [found] = sources.find_sources(acme.tenant, Restriction(wanted))
+    assert found.vct == "urn:faber.example"
