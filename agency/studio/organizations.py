@@ -22,7 +22,7 @@ from agency.studio.pages import (
     person_page,
 )
 from agency.words.cards import Card, Entry
-from core.errors import AgencyError, Forbidden
+from core.errors import AgencyError, Conflict, Forbidden
 from core.work import transactions
 from tenants import audit
 from tenants.lifecycle.deletion import end_deletion, key_that_asked, undo_deletion
@@ -32,7 +32,6 @@ from tenants.lifecycle.provisioning import (
     require_host,
 )
 from tenants.models import ApiKey, Permission
-from tenants.quotas import QuotaExceeded
 
 CREATE_WALLET = "/custodian/v1/api/wallets", {"ownerName": "Alice"}
 
@@ -117,7 +116,7 @@ def new_organization(request: PersonRequest) -> HttpResponse:
             made.tenant.visitor_wallets = given["visitor_wallets"]
             made.tenant.save(update_fields=["visitor_wallets"])
             audit.record("organization.created", made.tenant, by=request)
-    except QuotaExceeded as error:
+    except Conflict as error:  # of a quota, or a domain that is taken
         form.add_error(None, error.message)
         return render(request, page, {"form": form}, status=error.status)
     Kind = ApiKey.Kind

@@ -140,13 +140,22 @@ def find_network() -> Network:
 def create(tenant: Tenant, host: str) -> WebvhDid:
     """Make a DID with its first entry, in the caller's transaction.
 
-    409 `did_exists` if the organization has one, also if it has ended.
+    409 `did_exists` if the organization has one, also if it has ended; `host_taken` at
+    a domain of its own where an organization of another account has one.
     """
     tenant.lock_row()
     if WebvhDid.objects.filter(tenant=tenant).exists():
         raise Conflict(
             "did_exists", "The organization has a did:webvh, which is for life."
         )
+    if host != urlsplit(settings.PUBLIC_URL).hostname:
+        # Who verifies may judge by the domain, so two accounts do not share one.
+        others = WebvhDid.objects.filter(host=host, tenant__isnull=False)
+        if others.exclude(tenant__provider=tenant.provider_id).exists():
+            raise Conflict(
+                "host_taken",
+                f"{host} is the domain of an organization of another account.",
+            )
     update_keys = UpdateKeys(keys.generate_seed(), keys.generate_seed())
     assertion = keys.generate_seed()
     segment = secrets.token_hex(SEGMENT_BYTES)

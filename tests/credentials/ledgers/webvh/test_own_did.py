@@ -696,6 +696,20 @@ def test_an_organization_with_a_wrong_host_is_not_made(
     assert (Tenant.objects.count(), WebvhDid.objects.count()) == before
 
 
+def test_a_domain_of_another_account_is_taken(faber, acme, monkeypatch):
+    domain = f"bank.{HOST}"
+    leads_here(monkeypatch, domain)
+    wanted = {"name": "Bank", "networkId": "webvh", "host": domain}
+    acme.post("/tenants", wanted)
+    assert acme.put("/tenants/webvhDid", {"host": domain})["host"] == domain
+    mallory = Organization("Mallory")
+    before = Tenant.objects.count(), WebvhDid.objects.count()
+    for create in creations(mallory):
+        assert refusal(create, wanted) == "host_taken"
+    assert refusal(mallory.put, "/tenants/webvhDid", {"host": domain}) == "host_taken"
+    assert (Tenant.objects.count(), WebvhDid.objects.count()) == before
+
+
 def test_a_call_that_is_sent_again_makes_one_organization(acme, monkeypatch):
     domain = f"bank.{HOST}"
     asked = leads_here(monkeypatch, domain)
