@@ -397,11 +397,7 @@ def answer_link(
     known = _find_of_others(wallet, link)
     request = request_of(known) if known else read_request(link)
     with transactions.atomic():
-        wallet.lock_or_404()
-        verification = _find_of_others(wallet, link)
-        if verification is None:
-            verification = preview(wallet, request)
-            verification.insert_within_quota()
+        verification = _store_of_others(wallet, link, request)
         if verification.state != State.REQUESTED:
             return verification
         pending = _prepare_sending(verification, request, selections)
@@ -429,6 +425,16 @@ def _find_of_others(wallet: Wallet, link: str) -> Verification | None:
     """What this wallet has answered to a link of a verifier elsewhere."""
     rows = Verification.objects.filter(thread_id=thread_of(link), wallet=wallet)
     return rows.filter(role=Verification.Role.PROVER).first()
+
+
+def _store_of_others(wallet: Wallet, link: str, request: Request) -> Verification:
+    """Lock the wallet, and return the row of a request elsewhere: stored once."""
+    wallet.lock_or_404()
+    if known := _find_of_others(wallet, link):
+        return known
+    verification = preview(wallet, request)
+    verification.insert_within_quota()
+    return verification
 
 
 def _prepare_sending(
@@ -534,11 +540,7 @@ def decline_link(wallet: Wallet, link: str, reason: str = "") -> Verification:
     answer = {"error": answers.DECLINED, "state": request.body.get("state")}
     _post_answer(request, answer)
     with transactions.atomic():
-        wallet.lock_or_404()
-        verification = _find_of_others(wallet, link)
-        if verification is None:
-            verification = preview(wallet, request)
-            verification.insert_within_quota()
+        verification = _store_of_others(wallet, link, request)
         verification.decline(reason)
         return verification
 
