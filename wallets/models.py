@@ -576,7 +576,10 @@ class TrustAnchor(Record):
 
     @property
     def pem(self) -> str:
-        return certificates.encode_pem(certificates.read_chain([self.certificate]))
+        return certificates.encode_pem([self.read_certificate()])
+
+    def read_certificate(self) -> certificates.Certificate:
+        return certificates.read_chain([self.certificate])[0]
 
     @classmethod
     def read(cls, pem: str) -> certificates.Certificate:

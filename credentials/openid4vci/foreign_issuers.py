@@ -158,7 +158,7 @@ class ForeignIssuer:
 
     def _is_anchored(self, chain: list[certificates.Certificate]) -> bool:
         rows = TrustAnchor.objects.filter(tenant=self.tenant)
-        anchors = certificates_of(rows.values_list("certificate", flat=True))
+        anchors = [row.read_certificate() for row in rows]
         now = datetime.fromtimestamp(network_reads.now(), UTC)
         try:
             certificates.verify_chain(chain, anchors, now)
@@ -186,10 +186,6 @@ class ForeignIssuer:
                     yield signing.read_public_key(jwk)
                 except PeerError:
                     continue
-
-
-def certificates_of(texts: Any) -> list[certificates.Certificate]:
-    return [certificates.read_chain([one])[0] for one in texts]
 
 
 def _not_trusted(why: str) -> PeerError:
