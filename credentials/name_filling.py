@@ -76,17 +76,19 @@ def unfilled() -> QuerySet[Tenant]:
 
 def empty(tenant: Tenant, budget: BatchBudget) -> None:
     """Delete the digests of an organization, so that they can be filled in again."""
+    keys = NameKey.objects.filter(tenant=tenant)
     # Before it, in case this process is killed; after it, in case others fill them.
-    begin_again(tenant)
+    begin_again(keys)
     delete_in_batches(NameDigests.objects.filter(tenant=tenant), budget)
-    begin_again(tenant)
+    begin_again(keys)
 
 
-def begin_again(tenant: Tenant) -> None:
-    """Let the digests of an organization be filled in from the beginning."""
-    NameKey.objects.filter(tenant=tenant).update(
-        filled_at=None, filled_to=None, updated_at=timezone.now()
-    )
+def begin_again(keys: QuerySet[NameKey]) -> None:
+    """Let the digests of organizations be filled in from the beginning.
+
+    As for names that a process of a former version wrote, or deleted, in an upgrade.
+    """
+    keys.update(filled_at=None, filled_to=None, updated_at=timezone.now())
 
 
 def fill_batch(tenant: Tenant) -> bool:
@@ -125,11 +127,3 @@ def _fill_after(tenant: Tenant, found: NameKey) -> bool:
     changes = {"filled_to": batch[-1].pk} if batch else {"filled_at": timezone.now()}
     NameKey.objects.filter(pk=key.pk).update(**changes, updated_at=timezone.now())
     return not batch
-
-
-def fill_again() -> None:
-    """Let the digests of all organizations be filled in again from the beginning.
-
-    For names that a process of a former version wrote during an upgrade, or deleted.
-    """
-    NameKey.objects.update(filled_at=None, filled_to=None)

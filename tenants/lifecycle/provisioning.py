@@ -16,7 +16,12 @@ from core.work import transactions
 from credentials import name_filling, publishing
 from credentials.ledgers import ledger_of
 from credentials.ledgers.webvh import own_did
-from credentials.models import CredentialDefinition, Publication, WebvhDid
+from credentials.models import (
+    CredentialDefinition,
+    NameKey,
+    Publication,
+    WebvhDid,
+)
 from credentials.openid4vci import last_documents
 from tenants import audit, quotas, vault
 from tenants.models import (
@@ -241,7 +246,7 @@ def change_organization(tenant: Tenant, changes: dict[str, Any], by: Any) -> Non
     Tenant.objects.filter(pk=row.pk).update(**changes, updated_at=timezone.now())
     if changes.get("name_search") is False:
         # No name is stored for it from now on, so all are when it is on again.
-        name_filling.begin_again(row)
+        name_filling.begin_again(NameKey.objects.filter(tenant=row))
     audit.record("organization.changed", row, by=by, **details)
 
 

@@ -7,7 +7,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from core.telemetry.logs import log_uncaught
 from credentials import name_filling
-from credentials.models import NameDigests
+from credentials.models import NameDigests, NameKey
 
 
 class Command(BaseCommand):
@@ -27,7 +27,7 @@ class Command(BaseCommand):
         """
         log_uncaught()
         if again:
-            name_filling.fill_again()
+            name_filling.begin_again(NameKey.objects.all())
         failed: set[UUID] = set()
         while not name_filling.is_done(failed):
             failed |= name_filling.keep_name_search(failed)
