@@ -175,11 +175,28 @@ def install(environment: Path) -> Path:
     python = environment / "bin" / "python"
     print_line("Installing requirements.lock alone ... ", end="")
     pip = [python, "-m", "pip", "install", "-qq", "--disable-pip-version-check"]
-    call([sys.executable, "-m", "venv", environment])
+    call([interpreter(), "-m", "venv", environment])
     call([*pip, "--require-hashes", "--requirement", "requirements.lock"])
     call([python, "-m", "pip", "check"])
     print_line(f"{time.monotonic() - started_at:.0f} s")
     return python
+
+
+def interpreter() -> str:
+    """A Python that a user without rights may run: this one may lie in root's home."""
+    if os.geteuid() != 0:
+        return sys.executable
+    names = [f"python3.{minor}" for minor in range(11, 20)]
+    found = [shutil.which(name, path="/usr/local/bin:/usr/bin") for name in names]
+    for path in filter(None, [os.path.realpath(sys.executable), *found]):
+        # A package of its own has it in some distributions.
+        runs = [*shlex.split(WITHOUT_RIGHTS), path, "-c", "import ensurepip"]
+        if not subprocess.run(runs, cwd="/", capture_output=True).returncode:
+            return path
+    raise Failed(
+        f"only root may run {sys.executable}: install Python 3.11 or newer in /usr/bin "
+        "or /usr/local/bin, or run this as another user"
+    )
 
 
 def production(python: Path, data: Path, receiver: Receiver) -> dict[str, str]:
