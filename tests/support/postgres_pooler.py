@@ -121,18 +121,26 @@ def exactly(source: socket.socket, number: int) -> bytes:
 
 @contextlib.contextmanager
 def pooling(url: str, mode: str) -> Iterator[int]:
-    """Run a pooler in front of this database. Yields its port."""
+    """Run a pooler in front of this database. Yields its port.
+
+    Clients close their connections before the block ends.
+    """
     pooler = Pooler(url, mode)
+    threads: list[Thread] = []
     with socket.create_server(("127.0.0.1", 0)) as server:
 
         def accept() -> None:
             with contextlib.suppress(OSError):
                 while True:
                     client, _ = server.accept()
-                    Thread(target=pooler.serve, args=[client], daemon=True).start()
+                    serving = Thread(target=pooler.serve, args=[client], daemon=True)
+                    serving.start()
+                    threads.append(serving)
 
         Thread(target=accept, daemon=True).start()
         yield server.getsockname()[1]
         server.shutdown(socket.SHUT_RDWR)
+    for thread in threads:
+        thread.join(10)  # it may give a session back
     for session in pooler.idle:
         session.end()
