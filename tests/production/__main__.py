@@ -188,10 +188,11 @@ def interpreter() -> str:
         return sys.executable
     names = [f"python3.{minor}" for minor in range(11, 20)]
     found = [shutil.which(name, path="/usr/local/bin:/usr/bin") for name in names]
+    # By a shell, as setpriv still has its rights when it starts a program. And a package
+    # of its own has ensurepip in some distributions.
+    runs = [*shlex.split(WITHOUT_RIGHTS), "/bin/sh", "-c", '"$0" -c "import ensurepip"']
     for path in filter(None, [os.path.realpath(sys.executable), *found]):
-        # A package of its own has it in some distributions.
-        runs = [*shlex.split(WITHOUT_RIGHTS), path, "-c", "import ensurepip"]
-        if not subprocess.run(runs, cwd="/", capture_output=True).returncode:
+        if not subprocess.run([*runs, path], cwd="/", capture_output=True).returncode:
             return path
     raise Failed(
         f"only root may run {sys.executable}: install Python 3.11 or newer in /usr/bin "
