@@ -144,13 +144,13 @@ def revoke(credential: Credential, log: Callable[[], None] | None = None) -> Non
     publish_and_notify(credential)
 
 
-def mark_revoked(credentials: QuerySet[Credential]) -> None:
+def mark_revoked(credentials: QuerySet[Credential]) -> list[Credential]:
     """Issuer: revoke the first REVOKED_AT_ONCE that are issued, in one transaction.
 
-    credentials: those with a slot in a registry, which is not checked here. Call
-    publish_and_notify_all() next. One that has changed meanwhile is left out. All
-    connections are locked by one statement, so that nobody waits in a circle. 503
-    `organization_frozen`.
+    Return them. credentials: those with a slot in a registry, which is not checked
+    here. Call publish_and_notify_all() next. One that has changed meanwhile is left
+    out. All connections are locked by one statement, so that nobody waits in a circle.
+    503 `organization_frozen`.
     """
     issued = credentials.filter(state=Credential.State.ISSUED).select_related(*PARTIES)
     chosen = list(issued.order_by("pk")[:REVOKED_AT_ONCE])
@@ -164,6 +164,7 @@ def mark_revoked(credentials: QuerySet[Credential]) -> None:
                 credential.revoke()
                 revoked.append(credential)
         mark_in_status_lists(revoked)
+        return revoked
 
 
 def mark_in_status_lists(revoked: list[Credential]) -> None:

@@ -16,6 +16,7 @@ from django.conf import settings
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import render
+from django.urls import reverse
 from django.utils.cache import patch_vary_headers
 
 from agency.studio import list_search
@@ -55,6 +56,9 @@ NO_CHOICE = "This list has no such state, order or page. Choose from the form."
 NEWEST = {"-createdAt": "Newest first", "createdAt": "Oldest first"}
 CHANGED = {"-updatedAt": "Last changed first"}
 NAMED = {"name": "By name"}
+# What is done with ticked rows (chosen.py).
+REVOKE, LINKS, AGAIN = "revoke", "links", "again"
+ACTS = {REVOKE: "Revoke", LINKS: "Copy links", AGAIN: "Send again"}
 # What an empty list of a hosted wallet says instead of `about` and `create`.
 OF_A_WALLET = "It begins with an invitation that the wallet accepts."
 ACCEPT = "/custodian/v1/api/{}/connections/invitation"
@@ -74,7 +78,8 @@ class ObjectList(Generic[Row]):
     name: of its URL. singular: as in "No connection …". query: of the list in the API.
     states: the parameters of that query by the label of the filter. create: path and
     body of the API call that makes such an object, and about what it is. new_page: the
-    route of the page that makes one, if there is one.
+    route of the page that makes one, if there is one. acts: of ACTS, what can be done
+    with ticked rows.
     """
 
     name: str
@@ -88,9 +93,18 @@ class ObjectList(Generic[Row]):
     create: tuple[str, Json]
     states: dict[str, Parameters] = field(default_factory=dict)
     new_page: str = ""
+    acts: tuple[str, ...] = ()
 
     def find(self, search: Search) -> QuerySet[Row]:
         return self.search(self.rows(search.wallet), search)
+
+    @property
+    def route(self) -> str:
+        return f"studio:{self.name}"
+
+    @property
+    def acts_in_words(self) -> dict[str, str]:
+        return {act: ACTS[act] for act in self.acts}
 
     @property
     def template(self) -> str:
@@ -124,6 +138,7 @@ CONNECTIONS = ObjectList(
     states=states_of(Connection),
     create=("/credentials/v1/connections", {"name": "Alice"}),
     new_page="studio:new_connection",
+    acts=(LINKS,),
 )
 DEFINITIONS = ObjectList(
     name="definitions",
@@ -157,6 +172,7 @@ CREDENTIALS = ObjectList(
         {"definitionId": "DEFINITION-ID", "credentialValues": {"name": "Alice"}},
     ),
     new_page="studio:new_credential",
+    acts=(REVOKE, LINKS, AGAIN),
 )
 POLICIES = ObjectList(
     name="policies",
@@ -203,6 +219,7 @@ VERIFICATIONS = ObjectList(
         {"name": "Name", "version": "1.0", "attributes": [{"policyName": "name"}]},
     ),
     new_page="studio:new_verification",
+    acts=(LINKS, AGAIN),
 )
 
 
@@ -296,6 +313,7 @@ def render_list(
         "may_make": kind.new_page
         and not hosted
         and request.membership.may(Permission.OPERATE),
+        "chosen_url": chosen_url(request, kind) if not hosted else "",
         "form": form,
         "rows": of_tenant(tenant, page.rows),
         "total": total,
@@ -312,6 +330,13 @@ def render_list(
     response = render(request, name, {**context, **(more or {})})
     patch_vary_headers(response, ["HX-Request"])
     return response
+
+
+def chosen_url(request: MemberRequest, kind: ObjectList[Row]) -> str:
+    """Where ticked rows are sent to; "" for who may do nothing with them."""
+    if not (kind.acts and request.membership.may(Permission.OPERATE)):
+        return ""
+    return reverse(f"studio:{kind.name}_chosen", args=[request.tenant.pk])
 
 
 def first_call(kind: ObjectList[Row], hosted: Wallet | None) -> tuple[str, Json]:

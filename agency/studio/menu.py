@@ -63,7 +63,12 @@ MENU: list[tuple[str, list[Entry]]] = [
             Entry(
                 "Connections",
                 "connections",
-                ("connection", "new_connection", "remove_connection"),
+                (
+                    "connection",
+                    "connections_chosen",
+                    "new_connection",
+                    "remove_connection",
+                ),
             ),
             Entry(
                 "Definitions",
@@ -75,6 +80,7 @@ MENU: list[tuple[str, list[Entry]]] = [
                 "credentials",
                 (
                     "credential",
+                    "credentials_chosen",
                     "new_credential",
                     "revoke_credential",
                     "bulks",
@@ -84,7 +90,9 @@ MENU: list[tuple[str, list[Entry]]] = [
             ),
             Entry("Policies", "policies", ("policy", "new_policy")),
             Entry(
-                "Verifications", "verifications", ("verification", "new_verification")
+                "Verifications",
+                "verifications",
+                ("verification", "verifications_chosen", "new_verification"),
             ),
             Entry("Kiosks", "kiosks", ("new_kiosk", "revoke_kiosk")),
         ],

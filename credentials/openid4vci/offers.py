@@ -100,6 +100,11 @@ def build_offer(
     }
 
 
+def needs_code(offer: dict[str, Any]) -> bool:
+    """Whether the holder needs a transaction code beside the link."""
+    return "tx_code" in offer["grants"][CODE_GRANT]
+
+
 def configuration_id(definition: CredentialDefinition) -> str:
     """How the metadata names the SD-JWT VCs of a definition."""
     return str(definition.pk)

@@ -13,4 +13,28 @@ document.addEventListener("htmx:sendError", () => {
 document.addEventListener("htmx:afterSwap", () => {
   prepareCopyButtons();
   showTimes();
+  prepareTicks();
 });
+
+// One box ticks all rows of the page, and the buttons say how many are ticked.
+function prepareTicks() {
+  const all = document.querySelector("[data-ticks-all]");
+  if (!all) return;
+  const boxes = [...document.querySelectorAll("input[name=chosen]")];
+  const told = document.querySelector("[data-ticked]");
+  const count = () => {
+    const ticked = boxes.filter((box) => box.checked).length;
+    all.checked = ticked === boxes.length;
+    all.indeterminate = ticked > 0 && !all.checked;
+    told.textContent = ticked ? `${ticked} ticked:` : "Tick rows above, then:";
+  };
+  for (const box of boxes) box.addEventListener("change", count);
+  all.addEventListener("change", () => {
+    for (const box of boxes) box.checked = all.checked;
+    count();
+  });
+  all.closest("[hidden]").hidden = false;
+  count();
+}
+
+prepareTicks();

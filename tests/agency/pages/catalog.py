@@ -121,6 +121,7 @@ PAGES: dict[str, str] = {
     "studio:wallet_credentials": OWNER,
     "studio:wallet_verifications": OWNER,
     "studio:connections": OWNER,
+    "studio:connections_chosen": OWNER,
     "studio:connection": OWNER,
     "studio:chat": OWNER,
     "studio:new_connection": OWNER,
@@ -146,8 +147,10 @@ PAGES: dict[str, str] = {
     "studio:new_verification": OWNER,
     "studio:revoke_credential": OWNER,
     "studio:credentials": OWNER,
+    "studio:credentials_chosen": OWNER,
     "studio:credential": OWNER,
     "studio:verifications": OWNER,
+    "studio:verifications_chosen": OWNER,
     "studio:verification": OWNER,
     "studio:remove_connection": OWNER,
     "studio:end_connection": OWNER,
@@ -202,6 +205,12 @@ QUERIES = {
     "studio:search": ["?q=alice", "?q=nobody"],
     "studio:wallets": ["?q=nobody", "?sort=size"],
     "studio:connections": ["?q=alice&state=Connected"],
+    "studio:connections_chosen": ["?act=links&chosen={connection_id}"],
+    "studio:credentials_chosen": [
+        "?act=revoke&chosen={credential_id}",
+        "?act=links&chosen={offer_id}",
+    ],
+    "studio:verifications_chosen": ["?act=again&chosen={verification_id}"],
     "studio:wallet_connections": ["?q=nobody"],
     "studio:new_definition": ["?schema={schema_id}"],
     "studio:new_policy": [
@@ -217,8 +226,15 @@ QUERIES = {
     "studio:bulks": ["?definition={definition_id}"],
     "admin:search": ["?q=alice", "?q=nobody"],
 }
-# Without a query they lead on, as there is one thing to choose from.
-CHOOSERS = ("studio:new_credential", "studio:new_kiosk", "studio:new_verification")
+# Without a query they lead on, as there is one thing to choose from, or none is chosen.
+CHOOSERS = (
+    "studio:new_credential",
+    "studio:new_kiosk",
+    "studio:new_verification",
+    "studio:connections_chosen",
+    "studio:credentials_chosen",
+    "studio:verifications_chosen",
+)
 ACTION = "a form is posted there, and a page of PAGES follows"
 DATA = "no HTML, or only a part of a page"
 MOVED = "leads to another page"
@@ -452,6 +468,9 @@ class World(world.World):
             "wallet_id": Wallet.objects.get(owner_name=self.called.holder).pk,
             "member_id": self.mate.pk,
             "token": self.link.rpartition("/i/")[2],
+            "offer_id": Connection.find_by_token(self.link.rpartition("/i/")[2])
+            .credential_set.get()
+            .pk,
         }
 
     def let_people_in(self) -> None:
