@@ -27,14 +27,18 @@ VALIDITY_NAMES = ("validuntil", "valid_until")  # of the end of a credential
 
 @dataclass(frozen=True)
 class Predicate:
-    """A condition that is proven without showing the attribute, in words."""
+    """A condition that is proven without showing the attribute, in words.
+
+    chosen: what the issuer calls the attribute, or "".
+    """
 
     attribute: str
     condition: str
+    chosen: str = ""
 
     @property
     def label(self) -> str:
-        return label_of(self.attribute)
+        return self.chosen or label_of(self.attribute)
 
 
 def shown_attributes(items: Iterable[Item]) -> list[str]:
@@ -64,11 +68,11 @@ def is_date_name(name: str) -> bool:
     return bool(DATE_NAME.search(normalise_name(name)))
 
 
-def predicate_of(item: Item) -> Predicate:
+def predicate_of(item: Item, chosen: str = "") -> Predicate:
     """Return what a predicate compares, and the comparison in the active language."""
     name = item.attribute_names[0]
     condition = condition_of(name, item.predicate_type, item.threshold or 0)
-    return Predicate(name, condition)
+    return Predicate(name, condition, chosen)
 
 
 def condition_of(name: str, kind: str | None, number: int) -> str:

@@ -1,14 +1,15 @@
-"""What a request asks of a holder, in one sentence."""
+"""What a request asks of a holder: in one sentence, and of which card."""
 
 from collections.abc import Mapping, Sequence
 from datetime import date
 
 from django.utils.translation import gettext as _
 
-from agency.words.cards import card_name
+from agency.words.cards import Card, card_name, draw_asked, label_in
 from core.text.days import parse_day
 from credentials.models import CredentialDefinition
 from verifications.proofs.proof_items import Item
+from verifications.wording import Predicate, predicate_of, shown_attributes
 from wallets.anoncreds import normalise_name
 
 BIRTH = ("birth", "born", "dob")
@@ -23,6 +24,65 @@ def definition_ids(items: Sequence[Item]) -> set[str]:
         for restriction in item.restrictions
         if restriction.definition_id
     }
+
+
+def label_asked(
+    item: Item, name: str, known: Mapping[str, CredentialDefinition]
+) -> str:
+    """What readers call an attribute: in the words of the first issuer who is known."""
+    asked = normalise_name(name)
+    for restriction in item.restrictions:
+        if found := known.get(restriction.definition_id or ""):
+            own = found.schema.attribute_names
+            name = next((one for one in own if normalise_name(one) == asked), name)
+            return label_in(found.design, name)
+    return label_in({}, name)
+
+
+def labels_asked(
+    items: Sequence[Item], known: Mapping[str, CredentialDefinition]
+) -> list[str]:
+    """What is shown of the items, each attribute once."""
+    labels: dict[str, str] = {}
+    for item in items:
+        for name in shown_attributes([item]):
+            labels.setdefault(normalise_name(name), label_asked(item, name, known))
+    return list(labels.values())
+
+
+def conditions_asked(
+    items: Sequence[Item], known: Mapping[str, CredentialDefinition]
+) -> list[Predicate]:
+    return [
+        predicate_of(item, label_asked(item, item.attribute_names[0], known))
+        for item in items
+        if item.is_predicate
+    ]
+
+
+def card_asked(
+    items: Sequence[Item],
+    known: Mapping[str, CredentialDefinition],
+    values: Mapping[str, str] | None = None,
+) -> Card | None:
+    """The one card that answers all items, with what is asked of it; or None.
+
+    values: by the names of attributes, once they were shown.
+    """
+    ids = definition_ids(items)
+    found = known.get(next(iter(ids))) if len(ids) == 1 else None
+    if found is None or not all(is_of(item, found) for item in items):
+        return None
+    given = values or {}
+    return draw_asked(
+        found, {name: given.get(name, "") for name in shown_attributes(items)}
+    )
+
+
+def is_of(item: Item, definition: CredentialDefinition) -> bool:
+    """Whether only cards of the definition answer it."""
+    ids = [restriction.definition_id for restriction in item.restrictions]
+    return bool(ids) and all(one == definition.definition_id for one in ids)
 
 
 def ask_in_words(

@@ -11,9 +11,11 @@ from django.utils.translation import get_language
 from core.text.colors import WHITE, parse, text_on
 from credentials.models import CredentialDefinition
 from verifications import wording
+from wallets.anoncreds import normalise_name
 
 BACKGROUND = "#0b6b62"  # that of agency.css, where nobody has chosen one
 FIRST_ON_FACE = 2  # besides the title and the end of the validity
+ASKED_ON_FACE = 6
 LONG = 60  # characters; the face cuts a longer value, so that the back has it too
 
 
@@ -68,13 +70,18 @@ def card_name(definition: CredentialDefinition) -> str:
 
 
 def draw_card(
-    definition: CredentialDefinition, values: Mapping[str, str] | None = None
+    definition: CredentialDefinition,
+    values: Mapping[str, str] | None = None,
+    design: Mapping[str, Any] | None = None,
 ) -> Card:
-    """The card of a definition: an issued one with its values, or what it has."""
+    """The card of a definition: an issued one with its values, or what it has.
+
+    design: in place of its own.
+    """
     tenant = definition.tenant
     names = definition.schema.attribute_names if values is None else list(values)
     return place_entries(
-        definition.design,
+        definition.design if design is None else design,
         names,
         values or {},
         name=card_name(definition),
@@ -82,6 +89,27 @@ def draw_card(
         logo_path=tenant.logo_path,
         background=tenant.primary_color or BACKGROUND,
     )
+
+
+def draw_asked(definition: CredentialDefinition, values: Mapping[str, str]) -> Card:
+    """The card that answers a request, with only what is asked of it.
+
+    values: "" for each that a page must not tell, or that nobody has shown.
+    """
+    given = {normalise_name(name): text for name, text in values.items()}
+    known = definition.schema.attribute_names
+    own = [name for name in known if normalise_name(name) in given]
+    # A request may ask for what the schema does not have: no card answers it then.
+    strange = given.keys() - {normalise_name(name) for name in own}
+    other = [name for name in values if normalise_name(name) in strange]
+    asked = {name: given[normalise_name(name)] for name in [*own, *other]}
+    design = {**definition.design, "back": []}
+    title = design.get("title")
+    if title not in asked:
+        title = next(iter(asked), None)
+        design = {**design, "title": title} if title else design
+    face = [name for name in asked if name != title][:ASKED_ON_FACE]
+    return draw_card(definition, asked, {**design, "face": face})
 
 
 def place_entries(

@@ -44,19 +44,19 @@ IN_WALLET = gettext_lazy("A wallet has opened it. Go on there.")
 
 OFFER: Mapping[str, Texts] = {
     LinkState.WAITING: (
-        gettext_lazy("{name} offers you a credential"),
+        gettext_lazy("{name} offers you a card"),
         gettext_lazy("You see what is in it before you accept."),
     ),
-    LinkState.OPENED: (gettext_lazy("{name} offers you a credential"), IN_WALLET),
+    LinkState.OPENED: (gettext_lazy("{name} offers you a card"), IN_WALLET),
     LinkState.ACCEPTED: (
         gettext_lazy("The offer is accepted"),
         gettext_lazy(
-            "{name} issues the credential next. It then appears in the wallet by "
-            "itself, also when this page is closed."
+            "{name} issues the card next. It then appears in the wallet by itself, "
+            "also when this page is closed."
         ),
     ),
     LinkState.DONE: (
-        gettext_lazy("The credential is in your wallet"),
+        gettext_lazy("The card is in your wallet"),
         gettext_lazy("You can close this page."),
     ),
     LinkState.DECLINED: (
@@ -74,7 +74,7 @@ OFFER: Mapping[str, Texts] = {
     LinkState.USED: (
         gettext_lazy("This offer was used already"),
         gettext_lazy(
-            "If you accepted it, the credential is in your wallet. If somebody else "
+            "If you accepted it, the card is in your wallet. If somebody else "
             "did, tell {name} and ask for a new offer."
         ),
     ),
@@ -92,7 +92,7 @@ REQUEST: Mapping[str, Texts] = {
     LinkState.FAILED: (
         gettext_lazy("{name} could not accept the proof"),
         gettext_lazy(
-            "It arrived, but could not be accepted. Ask {name} which credential is "
+            "It arrived, but could not be accepted. Ask {name} which card is "
             "needed, and for a new request."
         ),
     ),
@@ -120,7 +120,7 @@ INVITATION: Mapping[str, Texts] = {
     LinkState.WAITING: (
         gettext_lazy("{name} invites you to connect"),
         gettext_lazy(
-            "Once connected, {name} can offer you credentials and ask for proofs; "
+            "Once connected, {name} can offer you cards and ask you to show them; "
             "you decide about each one."
         ),
     ),

@@ -3,20 +3,27 @@
 from dataclasses import dataclass, field
 
 from agency.holders.links.links import Link
-from agency.words.asking import ask_in_words, definition_ids
+from agency.words.asking import (
+    ask_in_words,
+    card_asked,
+    conditions_asked,
+    definition_ids,
+    labels_asked,
+)
 from agency.words.cards import Card, definitions_of, draw_card
 from credentials.models import Credential
 from verifications.models import Verification
-from verifications.wording import Predicate, label_of, predicate_of, shown_attributes
+from verifications.wording import Predicate
 
 MAX_LISTED = 12  # the rest is folded
 
 
 @dataclass(frozen=True)
 class Contents:
-    """card: that is offered, without values. shown: names of attributes.
+    """card: that is offered, or that answers alone, without values.
 
-    sentence: what is asked, or "" if that is too much for one.
+    sentence: what is asked, or "" if that is too much for one. shown: labels of
+    attributes.
     """
 
     card: Card | None = None
@@ -52,9 +59,10 @@ def contents_of(link: Link) -> Contents:
         known = definitions_of(asked.tenant_id, definition_ids(items))
         day = asked.created_at.date()
         return Contents(
+            card_asked(items, known),
             sentence=ask_in_words(items, known, day),
-            shown=[label_of(name) for name in shown_attributes(items)],
-            proven=[predicate_of(item) for item in items if item.is_predicate],
+            shown=labels_asked(items, known),
+            proven=conditions_asked(items, known),
             goal=goal,
         )
     return Contents(goal=goal)

@@ -21,6 +21,8 @@ from agency.holders.links.contents import contents_of
 from agency.holders.links.languages import choose_language
 from agency.holders.links.links import Kind, Link
 from agency.holders.links.views import public_host
+from agency.words.asking import card_asked, definition_ids, label_asked
+from agency.words.cards import definitions_of
 from agency.words.links import with_name
 from agency.words.reasons import causes_of
 from agency.words.states import words_of
@@ -37,8 +39,9 @@ from verifications.kiosks import (
     next_screen,
     shown_values,
 )
-from verifications.models import Kiosk
-from verifications.wording import label_of, value_words
+from verifications.models import Kiosk, Verification
+from verifications.wording import shown_attributes, value_words
+from wallets.anoncreds import normalise_name
 
 TEMPLATE = "holders/links/kiosk.html"
 # Calls in a minute of one address: a page that is looked at makes 30.
@@ -112,10 +115,7 @@ def read_screen(request: HttpRequest, token: str, kiosk: Kiosk | None) -> HttpRe
     if verification:
         context["verdict"] = words_of(verification).kiosk
     if verification and screen.state == State.VALID:
-        context["values"] = [
-            (label_of(name), value_words(name, text))
-            for name, text in shown_values(kiosk, verification)
-        ]
+        context["shown"] = verification, dict(shown_values(kiosk, verification))
     connection = verification and verification.live_connection
     if connection and screen.state == State.ASKING:
         context["link"] = Link(
@@ -142,6 +142,27 @@ def show_kiosk_colors(
     tenant = kiosk.tenant
     css = colors.stylesheet(tenant.primary_color, tenant.secondary_color)
     return HttpResponse(css, content_type="text/css; charset=utf-8")
+
+
+def draw_shown(verification: Verification, values: dict[str, str]) -> dict[str, Any]:
+    """The card with the values that the screen shows, or a list of them."""
+    items = verification.require_proof_request().items
+    known = definitions_of(verification.tenant_id, definition_ids(items))
+    named = {normalise_name(name) for name in values}
+    labels = {
+        normalise_name(name): label_asked(item, name, known)
+        for item in items
+        for name in shown_attributes([item])
+        if normalise_name(name) in named
+    }
+    card = card_asked(items, known, values)
+    return {
+        "card": card,
+        "values": [] if card else [
+            (labels.get(normalise_name(name), name), value_words(name, text))
+            for name, text in values.items()
+        ],
+    }  # fmt: skip
 
 
 def name_of_screen(screen: Screen) -> str:
@@ -171,6 +192,8 @@ def kiosk_response(
         if tenant:
             asks = translation.gettext("{name} asks you for a proof")
             context["heading"] = with_name(asks, tenant.name)
+        if "shown" in context:
+            context |= draw_shown(*context["shown"])
         if "link" in context:
             context["contents"] = contents_of(context["link"])
         status = 200 if kiosk else 404

@@ -57,6 +57,13 @@ class Link:
         is_open = bool(self.connection and self.connection.is_open)
         return is_open and self._state() in (State.WAITING, State.OPENED)
 
+    def shows_contents(self, state: str) -> bool:
+        """Whether the page that is in this state says what it was about.
+
+        Of what is over only to who saw it live, and not once it was deleted.
+        """
+        return state in LIVE or (state in SEEN_ONLY and self.exchange is not None)
+
     def state(self, was_seen_live: bool) -> State:
         """The state for a page. was_seen_live: whether the page showed a live state."""
         state = self._state()

@@ -236,11 +236,10 @@ def page_response(
 def translated_context(link: Link, context: dict[str, Any]) -> dict[str, Any]:
     """Return the texts of the page, in the active language.
 
-    context: of page_context(). What the link offers or asks is only there while it is
-    live.
+    context: of page_context().
     """
     state = context["state"]
-    contents = contents_of(link) if context["is_live"] else None
+    contents = contents_of(link) if link.shows_contents(state) else None
     mail = {
         "subject": translation.gettext("Link for my wallet"),
         "body": context["short_url"],

@@ -1,26 +1,37 @@
 """What a proof request asks a holder, and what an answered one has shown."""
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
 from django.http import QueryDict
+from django.utils import timezone
 
 from agency.holders.wallet.holdings import (
     Value,
+    draw_unknown,
     ended_in_words,
+    name_cards,
     name_rows,
     read_values,
 )
+from agency.words.asking import (
+    ask_in_words,
+    card_asked,
+    conditions_asked,
+    definition_ids,
+    label_asked,
+)
+from agency.words.cards import Card, definitions_of, draw_asked, label_in
 from core.errors import Invalid
-from credentials.models import Credential, CredentialFormat
+from credentials.models import Credential, CredentialDefinition, CredentialFormat
 from tenants import vault
 from verifications.models import Verification
 from verifications.present_proof import prover
 from verifications.proofs.proof_items import Item, contains_name
 from verifications.proofs.selection import Selection
-from verifications.wording import Predicate, label_of, predicate_of
+from verifications.wording import Predicate, shown_attributes
 from wallets.anoncreds import normalise_name
 
 MAX_REASON = 500  # characters
@@ -38,7 +49,7 @@ class Choice:
 class Question:
     """An item of a request.
 
-    number: its place. shown: the names of the attributes that are shown. predicate:
+    number: its place. shown: what the attributes that are shown are called. predicate:
     what is only proven, or None.
     """
 
@@ -64,11 +75,16 @@ class Disclosure:
     hidden: list[str]
 
 
-def build_question(number: int, item: Item, cards: list[Any]) -> Question:
+def build_question(
+    number: int,
+    item: Item,
+    cards: list[Any],
+    known: Mapping[str, CredentialDefinition],
+) -> Question:
     """Return an item as the page asks it.
 
     cards: the credentials of the wallet that fit. Those that have expired or were
-    revoked come last.
+    revoked come last. known: the definitions whose words are used.
     """
     own = [] if item.is_predicate else list(item.attribute_names)
     shown = [*own, *item.companions]
@@ -76,18 +92,36 @@ def build_question(number: int, item: Item, cards: list[Any]) -> Question:
     cards = sorted(cards, key=lambda card: card.is_expired or card.state == revoked)
     return Question(
         number,
-        [label_of(name) for name in shown],
-        predicate_of(item) if item.is_predicate else None,
+        [label_asked(item, name, known) for name in shown],
+        next(iter(conditions_asked([item], known)), None),
         # A value that is required must be shown.
         not item.is_predicate and not any(one.value for one in item.restrictions),
         [
-            Choice(
-                card,
-                [one for one in card.values_shown if contains_name(shown, one.name)],
-            )
+            Choice(card, values_asked(card, shown, known.get(card.definition_id)))
             for card in cards
         ],
     )
+
+
+def values_asked(
+    card: Any, names: Iterable[str], definition: CredentialDefinition | None
+) -> list[Value]:
+    """Those of the card with one of the names, as its issuer calls them."""
+    values = [one for one in card.values_shown if contains_name(names, one.name)]
+    if definition is None:
+        return values
+    design = definition.design
+    return [replace(one, chosen=label_in(design, one.name)) for one in values]
+
+
+def draw_source(
+    card: Any, items: Iterable[Item], known: Mapping[str, CredentialDefinition]
+) -> Card:
+    """The card that answers all items, with only the values that it would show."""
+    names = shown_attributes(items)
+    values = {one.name: one.text for one in values_asked(card, names, None)}
+    found = known.get(card.definition_id)
+    return draw_asked(found, values) if found else draw_unknown(card, values)
 
 
 def consent_context(verification: Verification) -> dict[str, Any]:
@@ -97,25 +131,34 @@ def consent_context(verification: Verification) -> dict[str, Any]:
     transactions.
 
     verification: unsaved for the request of a link (preview_shared_request). `source`
-    is the card that answers all of it, if no other card fits anything.
+    is the card that answers all of it, if no other card fits anything; `asked_card` one
+    without values, if it alone could answer.
     """
     available = prover.find_available(verification)
     cards = {card.pk: card for _, fitting in available for card in fitting}
     name_rows(list(cards.values()))
     for card in cards.values():
         read_values(card)
+    items = [item for item, _ in available]
+    ids = {card.definition_id for card in cards.values()}
+    known = definitions_of(verification.tenant_id, ids | definition_ids(items))
+    name_cards(list(cards.values()), known)
     questions = [
-        build_question(number, item, [cards[card.pk] for card in fitting])
+        build_question(number, item, [cards[card.pk] for card in fitting], known)
         for number, (item, fitting) in enumerate(available)
     ]
     can_answer = all(one.choices for one in questions)
-    is_one_card = len(cards) == 1 and can_answer
+    source = next(iter(cards.values())) if len(cards) == 1 and can_answer else None
+    day = (verification.created_at or timezone.now()).date()
     return {
         "questions": questions,
         "shown": [one for one in questions if not one.predicate],
         "proven": [one for one in questions if one.predicate],
         "hideable": [one for one in questions if one.may_hide and one.choices],
-        "source": next(iter(cards.values())) if is_one_card else None,
+        "source": source,
+        "source_card": draw_source(source, items, known) if source else None,
+        "asked_card": None if source else card_asked(items, known),
+        "sentence": ask_in_words(items, known, day),
         "can_answer": can_answer,
         "ended": [] if can_answer else describe_ended(verification),
     }
@@ -151,14 +194,26 @@ def read_selections(verification: Verification, form: QueryDict) -> list[Selecti
     items = verification.require_proof_request().items
     chosen = [form.get(f"card-{number}", "") for number in range(len(items))]
     if not all(chosen):
-        raise Invalid("choice_missing", "Choose a credential for each question.")
+        raise Invalid("choice_missing", "Choose a card for each question.")
     return [
         Selection(item.policy_name, card, bool(form.get(f"hide-{number}")))
         for number, (item, card) in enumerate(zip(items, chosen, strict=True))
     ]
 
 
-def disclosure_of(verification: Verification) -> Disclosure:
+def disclosures_of(verifications: Sequence[Verification]) -> list[Disclosure]:
+    """The disclosure of each, with one query for the words of all issuers."""
+    items = {row.pk: row.require_proof_request().items for row in verifications}
+    ids = definition_ids([item for of_row in items.values() for item in of_row])
+    known = definitions_of(verifications[0].tenant_id, ids) if ids else {}
+    return [disclosure_of(row, items[row.pk], known) for row in verifications]
+
+
+def disclosure_of(
+    verification: Verification,
+    items: Sequence[Item],
+    known: Mapping[str, CredentialDefinition],
+) -> Disclosure:
     """Return what the presentation that was sent has shown, hidden and proven.
 
     Read from its own referents: the holder may have hidden or skipped what was asked.
@@ -173,36 +228,40 @@ def disclosure_of(verification: Verification) -> Disclosure:
         # It is answered as a whole.
         revealed = {*(verification.unsealed_proof() or {})}
     hidden, proven = parts.get("unrevealed_attrs", {}), parts.get("predicates", {})
-    items = verification.require_proof_request().items
     attributes = [item for item in items if not item.is_predicate]
     return Disclosure(
         verification,
         verification.verified_at or verification.in_state_since,
         [
-            *names_in(attributes, revealed),
+            *labels_in(attributes, revealed, known),
             *(
-                label_of(name)
+                label_asked(item, name, known)
                 for item in items
                 for name, referent in item.companions.items()
                 if referent in revealed
             ),
         ],
         [
-            predicate_of(item)
+            condition
             for item in items
-            if item.is_predicate and revealed.union(proven).issuperset(item.referents)
+            if revealed.union(proven).issuperset(item.referents)
+            for condition in conditions_asked([item], known)
         ],
-        names_in(attributes, set(hidden)),
+        labels_in(attributes, set(hidden), known),
     )
 
 
-def names_in(items: Iterable[Item], referents: set[str]) -> list[str]:
-    """The names of the attributes that these referents answer, each once.
+def labels_in(
+    items: Iterable[Item],
+    referents: set[str],
+    known: Mapping[str, CredentialDefinition],
+) -> list[str]:
+    """What the attributes that these referents answer are called, each once.
 
     An item is answered if all its referents are among them.
     """
     names = {
-        normalise_name(name): label_of(name)
+        normalise_name(name): label_asked(item, name, known)
         for item in items
         if referents.issuperset(item.referents)
         for name in item.attribute_names

@@ -1,6 +1,6 @@
 """What a wallet holds and what waits for its holder, as the pages show it."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from typing import Any, Generic, TypeVar
@@ -12,13 +12,20 @@ from django.utils.formats import date_format
 from django.utils.translation import gettext as _
 
 from agency.holders.wallet.models import PersonalLink
-from agency.words.cards import BACKGROUND, definitions_of, draw_card, place_entries
+from agency.words.cards import (
+    BACKGROUND,
+    Card,
+    card_name,
+    definitions_of,
+    draw_card,
+    place_entries,
+)
 from agency.words.states import words_of
 from connections.exchange import PARTIES
 from connections.models import Connection
 from core.database.uuids import parse_uuid
 from credentials.ledgers.reads import name_of_schema
-from credentials.models import Credential
+from credentials.models import Credential, CredentialDefinition
 from credentials.openid4vci import holding
 from verifications.models import Verification
 from verifications.wording import as_day, is_validity, label_of
@@ -33,15 +40,19 @@ OPEN_OFFERS = (Credential.State.OFFERED, Credential.State.REQUESTED)
 
 @dataclass(frozen=True)
 class Value:
-    """An attribute. day: of a number that is a date by the name of the attribute."""
+    """An attribute. day: of a number that is a date by the name of the attribute.
+
+    chosen: what its issuer calls it, or "".
+    """
 
     name: str
     text: str
     day: date | None
+    chosen: str = ""
 
     @property
     def label(self) -> str:
-        return label_of(self.name)
+        return self.chosen or label_of(self.name)
 
 
 @dataclass(frozen=True)
@@ -75,10 +86,22 @@ def draw_cards(cards: Sequence[Any]) -> None:
         if found := known.get(card.definition_id):
             card.card = draw_card(found, values)
         else:
-            card.card = place_entries(
-                {}, list(values), values,
-                name=card.title, issuer=card.peer, background=BACKGROUND,
-            )  # fmt: skip
+            card.card = draw_unknown(card, values)
+
+
+def name_cards(rows: Sequence[Any], known: Mapping[str, CredentialDefinition]) -> None:
+    """Set `title` to what the issuer calls the card, in the active language."""
+    for row in rows:
+        if found := known.get(row.definition_id):
+            row.title = card_name(found)
+
+
+def draw_unknown(card: Any, values: dict[str, str]) -> Card:
+    """The card of an issuer elsewhere. card: with its names, by name_rows()."""
+    return place_entries(
+        {}, list(values), values,
+        name=card.title, issuer=card.peer, background=BACKGROUND,
+    )  # fmt: skip
 
 
 def is_revoked(card: Credential) -> bool:

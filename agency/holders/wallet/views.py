@@ -28,6 +28,7 @@ from agency.holders.wallet.pages import (
     wallet_page,
     with_language,
 )
+from agency.words.cards import definitions_of
 from agency.words.links import LinkState, heading
 from agency.words.reasons import translated_reason
 from core.api.exceptions import set_retry_after
@@ -191,7 +192,11 @@ def inbox_context(link: PersonalLink) -> dict[str, Any]:
     """Open offers and requests, newest first, at most MAX_SHOWN of each."""
     offers = holdings.offers_of(link.wallet).filter(state__in=holdings.OPEN_OFFERS)
     requests = holdings.open_requests(link.wallet)
-    rows = holdings.newest(offers).rows + holdings.newest(requests).rows
+    offered = holdings.newest(offers).rows
+    ids = [row.definition_id for row in offered]
+    known = definitions_of(link.tenant_id, ids) if ids else {}
+    holdings.name_cards(offered, known)
+    rows = offered + holdings.newest(requests).rows
     rows.sort(key=lambda row: row.pk, reverse=True)
     listed = " ".join(f"{row.pk} {row.state}" for row in rows)
     version = hashlib.sha256(listed.encode()).hexdigest()[:16]
@@ -290,7 +295,7 @@ def request_context(row: Verification) -> dict[str, Any]:
     return {
         "asked": row,
         "ended": translated_reason(row),
-        "disclosure": consent.disclosure_of(row) if is_answered else None,
+        "disclosure": consent.disclosures_of([row])[0] if is_answered else None,
         "is_watched": row.awaits_peer,
         "version": f"{row.state} {row.is_valid}",
     }
@@ -301,7 +306,7 @@ def show_history(request: HttpRequest, link: PersonalLink) -> HttpResponse:
     """Who has seen what, by the names of attributes."""
     rows = holdings.requests_of(link.wallet).filter(state=Verification.State.ACCEPTED)
     page = holdings.newest(rows, request.GET.get("before", ""))
-    told = [consent.disclosure_of(row) for row in page.rows]
+    told = consent.disclosures_of(page.rows)
     history = holdings.Page(told, page.older)
     return show_page(request, link, "history", {"history": history})
 

@@ -13,6 +13,7 @@ from agency.studio.exchange.values import (
     values_of_credential,
     values_of_verification,
 )
+from agency.words.asking import card_asked, definition_ids
 from agency.words.cards import Card, definitions_of, draw_card
 from agency.words.states import ENDED, ROLES, Subject, label_of
 from connections import invitation_links
@@ -204,6 +205,14 @@ class VerificationPage(ThreadPage[Verification]):
         if row.role != Verification.Role.VERIFIER or row.request_body is None:
             return False
         return row.is_valid is not None or row.state == V.REJECTED
+
+    def card(self, values: Mapping[str, str] | None = None) -> Card | None:
+        """The one that answers, with what is asked of it."""
+        if self.row.request_body is None:
+            return None
+        items = self.row.require_proof_request().items
+        known = definitions_of(self.row.tenant_id, definition_ids(items))
+        return card_asked(items, known, values)
 
     def find_policy(self) -> VerificationPolicy | None:
         rows = VerificationPolicy.objects.filter(tenant=self.row.tenant_id)

@@ -66,7 +66,7 @@ def test_a_browser_stays_at_the_short_link_of_an_offer(client, faber):
     for accept in (BROWSER["Accept"], "text/html", "application/json, TEXT/HTML"):
         response = client.get(link, headers={"Accept": accept})
         assert response.status_code == 200
-        assert "Faber College offers you a credential" in response.text
+        assert "Faber College offers you a card" in response.text
     moved = client.get(link, headers={"Accept": "*/*"})
     assert moved["Location"].startswith(f"{link}?d_m=")
 

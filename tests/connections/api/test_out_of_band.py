@@ -199,8 +199,8 @@ def test_a_used_or_withdrawn_invitation_under_a_lasting_key_is_409(faber, acme, 
 def test_a_link_gives_browsers_the_page_and_wallets_the_message(faber, offer):
     for url, heading in (
         (faber.invites(**OUT_OF_BAND)["invitationUrl"], b"invites you to connect"),
-        (offer(**OUT_OF_BAND)["offerUrl"], b"offers you a credential"),
-        (offer(**CONNECTING)["offerUrl"], b"offers you a credential"),
+        (offer(**OUT_OF_BAND)["offerUrl"], b"offers you a card"),
+        (offer(**CONNECTING)["offerUrl"], b"offers you a card"),
     ):
         path = url.removeprefix(settings.PUBLIC_URL)
         redirect = faber.client.get(path, headers={"Accept": "*/*"})

@@ -12,6 +12,7 @@ from tests.agency.holders.links.conftest import (
     POLICY,
     VALUES,
     LinkPage,
+    answer,
     text_of,
 )
 from tests.support.policies import attribute, predicate
@@ -39,7 +40,7 @@ def values_in(response):
 
 def test_an_offer_names_the_credential_and_its_attributes(offer):
     text = text_of(page_of(offer()).open())
-    assert "Faber College offers you a credential" in text
+    assert "Faber College offers you a card" in text
     assert "Degree Full Name year" in text
     assert "127.0.0.1:8000" in text
 
@@ -166,6 +167,67 @@ def test_the_title_names_no_credential(offer, ask):
         title = page.partition("<title>")[2].partition("</title>")[0]
         assert title.startswith("Faber College ")
         assert "Degree" not in title and "Full Name" not in title
+
+
+DESIGN = {
+    "names": {"en": "Member card", "de": "Mitgliedskarte"},
+    "labels": {"born": {"en": "Date of birth", "de": "Geburtstag"}},
+    "title": "name",
+}
+
+
+@pytest.fixture
+def member(faber):
+    return faber.defines("name", "born", "city", name="Member", display=DESIGN)
+
+
+def of_cards(*made):
+    return {
+        "restrictions": [
+            {"credentialDefinitionId": one["definitionId"]} for one in made
+        ]
+    }
+
+
+def test_a_request_is_drawn_as_the_card_that_answers_it(ask, member, faber):
+    asked = [attribute("born", **of_cards(member))]
+    page = page_of(ask(attributes=asked, predicates=[]))
+    shown = page.open(**{"Accept-Language": "de"})
+    card = shown.text.partition('class="id-card')[2]
+    assert "Mitgliedskarte" in card and "<bdi>Geburtstag</bdi>" in card
+    # Only what is asked of it, and no value.
+    assert ">city<" not in card and card.count('class="id-blank"') == 1
+    # Of two cards that may answer, and of one elsewhere, there is a list.
+    other = faber.defines("born", name="Student")
+    elsewhere = {"definitionId": "elsewhere"}
+    for made in ([member, other], [member, elsewhere], []):
+        asked = [attribute("born", **of_cards(*made))]
+        shown = page_of(ask(attributes=asked, predicates=[])).open()
+        assert "id-card" not in shown.text and 'class="names"' in shown.text
+
+
+def test_labels_are_those_of_the_issuer_in_the_readers_language(ask, member):
+    only = of_cards(member)
+    asked = {
+        "attributes": [attribute("Born", **only), attribute("city")],
+        "predicates": [predicate("born", "<", 20000101, **only)],
+    }
+    text = text_of(page_of(ask(**asked)).open(**{"Accept-Language": "de"}))
+    assert text.count("Geburtstag") == 2 and "born" not in text.lower()
+
+
+def test_the_page_that_saw_it_done_shows_the_card(faber, ask, member):
+    alice = faber.hosts("Alice")
+    alice.receives(faber, member, {"name": "Ada", "born": "19990417", "city": "X"})
+    made = ask(attributes=[attribute("name", **of_cards(member))], predicates=[])
+    page = page_of(made)
+    page.open()
+    answer(alice, made["verificationRequestUrl"])
+    done = page.look().text
+    assert page.seen == "done" and "Member card" in done and "Ada" not in done
+    # Whoever opens it later does not learn what it was about.
+    later = page_of(made).open().text
+    assert "Member card" not in later
 
 
 def test_one_card_and_an_age_are_asked_in_one_sentence(faber, ask):

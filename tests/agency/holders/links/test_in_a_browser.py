@@ -46,7 +46,7 @@ def test_it_follows_an_offer_to_its_end(visit, faber, offer):
     assert page.evaluate("document.querySelector('.qr').offsetWidth >= 240")
     take_offer(faber.hosts("Alice"), made["offerUrl"])
     becomes(page, "done")
-    told = "The credential is in your wallet"
+    told = "The card is in your wallet"
     assert page.text("#state-change") == f"{told}. You can close this page."
     assert page.evaluate("document.title") == told
     assert page.reads(LOOKS) == 1

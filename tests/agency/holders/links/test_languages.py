@@ -80,4 +80,4 @@ def test_done_is_said_in_the_readers_language(faber, offer):
     page.open(**{"Accept-Language": "de"})
     take_offer(faber.hosts("Alice"), made["offerUrl"])
     response = page.look(**{"Accept-Language": "de"})
-    assert "Der Nachweis ist in Ihrer Wallet" in text_of(response)
+    assert "Die Karte ist in Ihrer Wallet" in text_of(response)

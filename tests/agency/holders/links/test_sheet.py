@@ -40,7 +40,7 @@ def test_it_is_in_the_organizations_language_else_the_browsers(faber):
 
 def test_of_an_offer_it_has_no_values(offer):
     page = sheet_of(offer()["offerUrl"]).text
-    assert "offers you a credential" in page and "4711" not in page
+    assert "offers you a card" in page and "4711" not in page
 
 
 def test_a_link_that_was_used_or_never_was_has_none(faber):

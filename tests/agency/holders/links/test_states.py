@@ -47,11 +47,11 @@ def test_an_offer_is_opened_accepted_and_done(faber, alice, offer):
     take_offer(alice, made["offerUrl"])
     response = page.look()
     assert page.seen == "accepted"
-    assert "Faber College issues the credential next" in text_of(response)
+    assert "Faber College issues the card next" in text_of(response)
     faber.put(f"/credentials/{made['credentialId']}")
     response = page.look()
     assert page.seen == "done"
-    assert "The credential is in your wallet" in text_of(response)
+    assert "The card is in your wallet" in text_of(response)
     assert "hx-get" not in response.text
 
 
