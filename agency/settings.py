@@ -55,9 +55,9 @@ DATABASE_LOCK_TIMEOUT = env.float("DATABASE_LOCK_TIMEOUT", default=2.0)
 ONE_OFF_COMMAND = env.bool("ONE_OFF_COMMAND", default=False)
 # Most database connections of one process: at least twice `WEB_THREADS`.
 DATABASE_POOL_SIZE = env.int("DATABASE_POOL_SIZE", default=8)
-# Web processes let PostgreSQL prepare repeated statements. 0 for a pooler that cannot
-# keep them.
-DATABASE_PREPARED_STATEMENTS = env.bool("DATABASE_PREPARED_STATEMENTS", default=True)
+# Web processes let PostgreSQL prepare repeated statements; 1 behind [a
+# pooler](#behind-a-pooler) that keeps them. Default: 1; behind a pooler 0.
+DATABASE_PREPARED_STATEMENTS = env.bool("DATABASE_PREPARED_STATEMENTS", default=None)
 # Port of the web server.
 PORT = env.int("PORT", default=8000)
 # [Processes](operations.md#web-processes) that share the port; a limit of a container

@@ -22,6 +22,7 @@ from uuid import UUID
 
 from django.views.decorators.debug import sensitive_variables
 
+from core.database.base import require_known_server
 from tenants import vault
 from wallets import anoncreds, key_queue
 from wallets.anoncreds import Definition, UnusableKey
@@ -57,6 +58,7 @@ class ReservedKey(NamedTuple):
         503 `key_not_ready` if it is not leased to the caller any more: then nothing
         may be stored.
         """
+        require_known_server()  # which forgets them all
         deleted, _ = self.spare.leased_row().delete()
         if not deleted:
             raise KeyNotReady

@@ -133,13 +133,29 @@ def check_master_key() -> None:
 
 
 def check_sessions() -> None:
-    """Raise ImproperlyConfigured if a pooler before PostgreSQL keeps no sessions."""
+    """Warn of what a pooler before PostgreSQL does not keep.
+
+    Raises ImproperlyConfigured if that is transactions.
+    """
+    kept = what_is_kept()
+    if kept == sessions.Kept.STATEMENTS:
+        raise ImproperlyConfigured(sessions.NO_TRANSACTIONS)
+    if kept == sessions.Kept.TRANSACTIONS and not has_limits():
+        logger.warning("%s %s", sessions.NO_LIMITS, sessions.advise_limits())
+
+
+def what_is_kept() -> sessions.Kept:
     connection.ensure_connection()
     with connection.wrap_database_errors:
-        if not sessions.are_kept(
+        return sessions.what_is_kept(
             connection.connection, connection.get_connection_params()
-        ):
-            raise ImproperlyConfigured(sessions.NOT_KEPT)
+        )
+
+
+def has_limits() -> bool:
+    connection.ensure_connection()
+    with connection.wrap_database_errors:
+        return sessions.has_limits(connection.connection)
 
 
 def warn_of_old_master_key() -> list[checks.CheckMessage]:

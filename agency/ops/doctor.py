@@ -41,6 +41,7 @@ from agency.ops import (
 from agency.ops.backups import age as backup_age
 from agency.ops.health import Probe
 from agency.ops.models import Heartbeat
+from core.database import sessions
 from core.database.base import is_outage
 from core.errors import AgencyError
 from core.telemetry.logs import without_secrets
@@ -51,7 +52,7 @@ from credentials.ledgers import ledger_of
 from credentials.ledgers.webvh import own_did, served_logs
 from credentials.models import WebvhDid
 from tenants.models import Network, Tenant
-from webhooks.events import epochs
+from webhooks.events import timeline
 
 TIMEOUT_SECONDS = 10.0
 CALL_SECONDS = 4.0
@@ -167,7 +168,12 @@ def check_keys() -> Findings:
 
 
 def check_database() -> Findings:
-    checks.check_sessions()
+    kept = checks.what_is_kept()
+    if kept == sessions.Kept.STATEMENTS:
+        yield Finding("pooler", ERROR, sessions.NO_TRANSACTIONS, "Then start again.")
+        return
+    if kept == sessions.Kept.TRANSACTIONS:
+        yield from check_pooler()
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT current_setting('server_version_num')::int, "
@@ -197,6 +203,26 @@ def check_database() -> Findings:
             WARNING,
             "PostgreSQL runs with fsync off: a power cut destroys the database.",
             "Set fsync = on in postgresql.conf.",
+        )
+
+
+def check_pooler() -> Findings:
+    yield Finding(
+        "pooler",
+        WARNING,
+        sessions.NOT_KEPT,
+        "Give commands such as migrate and backup a DATABASE_URL of PostgreSQL itself.",
+    )
+    if not checks.has_limits():
+        yield Finding(
+            "pooler_limits", WARNING, sessions.NO_LIMITS, sessions.advise_limits()
+        )
+    if settings.DATABASE_PREPARED_STATEMENTS:
+        yield Finding(
+            "pooler_statements",
+            WARNING,
+            "DATABASE_PREPARED_STATEMENTS is 1 behind a pooler that keeps no sessions.",
+            "Unset it, unless the pooler keeps prepared statements itself.",
         )
 
 
@@ -240,7 +266,7 @@ def check_timeline() -> Findings:
     try:
         connection.ensure_connection()
         with connection.connection.transaction():
-            connection.connection.execute(epochs.IS_SWITCHED_SQL)
+            connection.connection.execute(timeline.IS_SWITCHED_SQL)
     except psycopg.errors.UndefinedTable:
         return  # check_migrations() says it
     except psycopg.Error as error:

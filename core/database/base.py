@@ -1,6 +1,7 @@
 """The database ENGINE of the settings: Django's PostgreSQL backend with our pool."""
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from datetime import UTC
 from functools import cached_property
 from types import TracebackType
@@ -20,7 +21,8 @@ from django.db.utils import DatabaseErrorWrapper
 from psycopg.postgres import types
 from psycopg.pq import Format
 
-from core.database import clock, refused_writes, shortcuts
+from core.call import current_call
+from core.database import clock, refused_writes, sessions, shortcuts
 from core.database.pool import (
     CHECK_TIMEOUT_SECONDS,
     Pool,
@@ -43,8 +45,15 @@ MAX_PARAMETERS = 2**16 - 1
 TIME_LOADER: Any = psycopg.adapters.get_loader(types["timestamptz"].oid, Format.TEXT)
 
 
-# With each connection, of psycopg, before anybody uses it.
+# With each connection, of psycopg, before anybody uses it, and when it leads to another
+# server than before.
 when_opened: Hook[[psycopg.Connection[Any]], None] = Hook()
+# Whether the connection leads to a server that has taken over and is not recorded.
+is_server_new: Hook[[psycopg.Connection[Any]], bool] = Hook()
+
+
+class ServerChanged(OperationalError):
+    """Another server of PostgreSQL has taken over, which is not recorded yet."""
 
 
 class DatabaseOperations(operations.DatabaseOperations):
@@ -95,6 +104,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
         return self._connection_pools[self.alias]
 
     def _configure_connection(self, connection: psycopg.Connection[Any]) -> bool:
+        sessions.adapt_to_pooler(connection)
         limit_response_time(connection)
         clock.read(connection)
         when_opened(connection)
@@ -185,6 +195,42 @@ def fetch_rows(sql: str, parameters: Any) -> list[Any]:
 def count_rows(sql: str, parameters: Any) -> int:
     """Return how many rows a statement that is executed often has written."""
     return our_database().execute(sql, parameters).rowcount
+
+
+def may_change_server() -> bool:
+    """Whether this thread's connection may lead to another server than before."""
+    database = our_database()
+    database.ensure_connection()
+    return getattr(database.connection, "may_change_server", False)
+
+
+def require_known_server() -> None:
+    """Look whether another server has taken over, in a transaction that depends on it.
+
+    It asks behind a pooler only, and once in each transaction of transactions.atomic().
+    Raises ServerChanged, an outage: nothing may be written before it is recorded.
+    """
+    if not may_change_server():
+        return
+    transaction = current_call().transaction
+    if transaction is not None and transaction.knows_server:
+        return
+    database = our_database()
+    with database.wrap_database_errors:
+        if any(is_server_new(database.connection)):
+            raise ServerChanged("another server has taken over")
+    if transaction is not None:
+        transaction.knows_server = True
+
+
+def record_server() -> None:
+    """Record a server that has taken over, after ServerChanged was raised."""
+    # Else a heartbeat does it.
+    with suppress(DatabaseError, InterfaceError, psycopg.Error):
+        database = our_database()
+        if not database.in_atomic_block:
+            database.ensure_connection()
+            when_opened(database.connection)
 
 
 def run_as_check(statement: Callable[[], T]) -> T:

@@ -22,6 +22,12 @@ IDLE_IN_TRANSACTION_TIMEOUT = 60_000
 # PostgreSQL's own value of 4, the newest rows of an organization with many rows are
 # searched in the primary key, among all newer rows of others.
 RANDOM_PAGE_COST = 1.1
+# The session parameters of services. Behind a pooler they are those of the role.
+SERVICE_LIMITS = {
+    "statement_timeout": STATEMENT_TIMEOUT,
+    "idle_in_transaction_session_timeout": IDLE_IN_TRANSACTION_TIMEOUT,
+}
+PLANNING = {"random_page_cost": RANDOM_PAGE_COST}
 # A host that disappears without closing its connections is detected after 25 seconds.
 KEEPALIVES = {"keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 3}
 DJANGO_OPTIONS = {
@@ -48,12 +54,13 @@ def connection_options(
     reject_unknown(given)
     server: dict[str, float] = {
         "idle_in_transaction_session_timeout": IDLE_IN_TRANSACTION_TIMEOUT,
-        "random_page_cost": RANDOM_PAGE_COST,
+        **PLANNING,
     }
     if lock_timeout is None:
         server["statement_timeout"] = STATEMENT_TIMEOUT
     else:
-        server["lock_timeout"] = lock_timeout
+        # The role may have a limit for services behind a pooler.
+        server |= {"statement_timeout": 0, "lock_timeout": lock_timeout}
     words = [f"-c {name}={value}" for name, value in server.items()]
     if theirs := given.get("options"):
         words.append(str(theirs))

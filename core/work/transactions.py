@@ -17,6 +17,7 @@ from typing import Any
 from django.db import connection, transaction
 
 from core.call import current_call
+from core.database.base import ServerChanged, record_server
 
 # The other transactions of this database that began before a moment and still run.
 OLDER_SQL = (
@@ -32,6 +33,7 @@ class _Transaction:
     def __init__(self) -> None:
         self.deferred: list[Callable[[], object]] = []
         self.done = 0
+        self.knows_server = False  # see require_known_server() of core/database/base.py
         self.locked_rows: dict[Any, Any] = {}
 
     def run_deferred(self) -> None:
@@ -67,14 +69,18 @@ def atomic(savepoint: bool = True, durable: bool = False) -> Iterator[None]:
     call = current_call()
     outer: _Transaction | None = call.transaction
     if outer is None:
-        with transaction.atomic(durable=durable):
-            call.transaction = this = _Transaction()
-            try:
-                yield
-                this.run_deferred()
-            finally:
-                call.transaction = None
-                this.locked_rows.clear()
+        try:
+            with transaction.atomic(durable=durable):
+                call.transaction = this = _Transaction()
+                try:
+                    yield
+                    this.run_deferred()
+                finally:
+                    call.transaction = None
+                    this.locked_rows.clear()
+        except ServerChanged:
+            record_server()
+            raise
         return
     count = len(outer.deferred)
     try:

@@ -34,7 +34,7 @@ CONSTANT = re.compile(
 # Commands, migrations, and what counts the rows of a whole period.
 RARE = re.compile(
     r"/migrations/|/management/|^agency/(ops|devtools|studio)/|^tenants/lifecycle/"
-    r"|/older_processes\.py|/epochs\.py|^tests/|^bench/"
+    r"|/older_processes\.py|/(epochs|timeline)\.py|^tests/|^bench/"
 )
 
 

@@ -6,7 +6,7 @@ from django.db import models, transaction
 
 from core import faults
 from core.database import clock
-from core.database.base import count_rows
+from core.database.base import count_rows, require_known_server
 from core.database.compiled_sql import insert_row
 from core.hooks import Hook
 from core.telemetry import logs
@@ -138,6 +138,7 @@ def emit_event(event: Event, data: dict[str, Any], state: str | None = None) -> 
     Must run in the transaction of the change, so that no change is without its event.
     The worker is notified after the commit.
     """
+    require_known_server()
     event.build_body(data, **({"state": state} if state else {}))
     if count_rows(EMIT_SQL, _emit_parameters(event)):
         transaction.on_commit(notify_delivery_worker)

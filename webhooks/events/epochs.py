@@ -6,14 +6,13 @@ a restore begins a new one. Before the first restore the name is empty.
 
 A replica that takes over may lack the last transactions, and assigns their numbers
 again. Its timeline is another one, which each process sees when it connects, before it
-writes. So the table of switches has the number at which each timeline began, and only
-cursors behind it are refused. A worker tells each organization once, also of a restore.
+writes (timeline.py). So the table of switches has the number at which each timeline
+began, and only cursors behind it are refused. A worker tells each organization once,
+also of a restore.
 """
 
-from collections.abc import Sequence
 from uuid import UUID, uuid5
 
-import psycopg
 from django.db import connection
 
 from core.database import clock
@@ -21,32 +20,10 @@ from core.work import transactions
 from tenants.models import Tenant
 from webhooks.events.emit import emit_event
 from webhooks.events.models import Event, FeedSwitch
+from webhooks.events.timeline import TIMELINE
 from webhooks.events.types import Type
 
 TOLD_AT_ONCE = 200  # organizations, in one transaction
-# The names of the files of the log begin with the timeline. Everybody may ask for them,
-# and unlike pg_control_checkpoint() they have the new one at once.
-TIMELINE = (
-    "('x' || left(pg_walfile_name(pg_current_wal_insert_lsn()), 8))::bit(32)::bigint"
-)
-LAST_SWITCH = "SELECT * FROM webhooks_feedswitch ORDER BY number DESC LIMIT 1"
-IS_SWITCHED_SQL = f"""
-SELECT CASE WHEN pg_is_in_recovery() THEN false
-    ELSE {TIMELINE} IS DISTINCT FROM (SELECT timeline FROM ({LAST_SWITCH}) AS last) END
-"""
-# The first timeline that is seen is no switch: there is nobody to tell.
-SWITCH_SQL = f"""
-INSERT INTO webhooks_feedswitch
-    (id, number, timeline, first_transaction, began_at, since, told_at)
-SELECT gen_random_uuid(), coalesce(last.number + 1, 0), now.timeline,
-    pg_snapshot_xmax(pg_current_snapshot())::text::bigint, clock_timestamp(),
-    (SELECT created_at FROM webhooks_event ORDER BY id DESC LIMIT 1),
-    CASE WHEN last.number IS NULL THEN clock_timestamp() END
-FROM (SELECT {TIMELINE} AS timeline) AS now LEFT JOIN ({LAST_SWITCH}) AS last ON true
-WHERE now.timeline IS DISTINCT FROM last.timeline
-ON CONFLICT (number) DO NOTHING
-RETURNING number
-"""
 # Without parameters: `manage.py restore` gives them to psql, too.
 RENAME_SQL = """
 INSERT INTO webhooks_feedepoch (id, name, began_at)
@@ -102,23 +79,6 @@ def begin_epoch() -> None:
     with connection.cursor() as cursor:
         for statement in BEGIN_SQL:
             cursor.execute(statement)
-
-
-def note_switch(connection: psycopg.Connection, also: Sequence[str] = ()) -> bool:
-    """Record the timeline of the server, if it is new. Return whether it was switched.
-
-    also: statements for the same transaction, if it was. Raises psycopg.Error, as
-    where the server does not tell its timeline, and before the tables are migrated.
-    """
-    if not (connection.execute(IS_SWITCHED_SQL).fetchone() or [False])[0]:
-        return False
-    with connection.transaction():
-        [number] = connection.execute(SWITCH_SQL).fetchone() or [0]
-        if not number:
-            return False
-        for statement in also:
-            connection.execute(statement)
-        return True
 
 
 def tell_organizations() -> int:

@@ -23,11 +23,18 @@ from django.db.models import BooleanField, QuerySet
 from django.db.models.expressions import RawSQL
 from django.utils import timezone
 
+from core.database.base import (
+    ServerChanged,
+    fetch_rows,
+    may_change_server,
+    record_server,
+)
 from core.database.uuids import smallest_uuid7, unix_milliseconds
 from core.errors import Invalid
 from tenants import vault
 from tenants.models import Tenant
 from webhooks.events.models import Event
+from webhooks.events.timeline import IS_SWITCHED_SQL
 
 CURSOR_PURPOSE = "cursor|events"
 FROM_START = "start"  # instead of a cursor: from the oldest event that is kept
@@ -38,6 +45,8 @@ SELECT pg_snapshot_xmin(now)::text::bigint, pg_snapshot_xmax(now)::text::bigint,
     ARRAY(SELECT first_transaction FROM webhooks_feedswitch ORDER BY number)
 FROM pg_current_snapshot() now
 """
+# In one statement: a pooler may run the next one on another server.
+JUDGED_SNAPSHOT_SQL = SNAPSHOT_SQL.replace("\nFROM", f", ({IS_SWITCHED_SQL})\nFROM")
 # Evaluated when the rows are read. With an earlier snapshot, new events would match
 # too.
 UNASSIGNED_SQL = (
@@ -118,10 +127,25 @@ class Page(NamedTuple):
 
 
 def current_horizon() -> Horizon:
-    """Read the horizon. Later queries see all events that are complete now."""
+    """Read the horizon. Later queries see all events that are complete now.
+
+    Behind a pooler, record a server that has taken over first; ServerChanged within a
+    transaction, which cannot.
+    """
+    if may_change_server():
+        return _horizon_of_known_server()
     with connection.cursor() as cursor:
         cursor.execute(SNAPSHOT_SQL)
         return Horizon(*cursor.fetchone())
+
+
+def _horizon_of_known_server() -> Horizon:
+    for _ in range(2):
+        [[*found, is_switched]] = fetch_rows(JUDGED_SNAPSHOT_SQL, None)
+        if not is_switched:
+            return Horizon(*found)
+        record_server()
+    raise ServerChanged("another server has taken over")
 
 
 def events_of(tenant: Tenant) -> "QuerySet[Event]":

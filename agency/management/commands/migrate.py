@@ -14,6 +14,10 @@ from django.core.management.commands import migrate
 from django.db import OperationalError, connection
 from psycopg.errors import LockNotAvailable
 
+from agency.ops import checks
+from core.database import sessions
+
+DIRECT = "Run this one with a DATABASE_URL that leads to PostgreSQL itself."
 PATIENCE_SECONDS = 600.0  # for all migrations together
 FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 1.0, 15.0
 # Sessions with a lock on a table, in a transaction at least as old as our wait. The age
@@ -42,6 +46,8 @@ class Command(migrate.Command):
         )
 
     def handle(self, *args: Any, patience: float = 0, **options: Any) -> None:
+        if checks.what_is_kept() != sessions.Kept.SESSIONS:
+            raise CommandError(f"{sessions.NOT_KEPT} {DIRECT}")
         end, pause = time.monotonic() + patience, FIRST_PAUSE_SECONDS
         while True:
             try:

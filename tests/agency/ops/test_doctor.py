@@ -26,7 +26,7 @@ from core.work.waiting import seconds_left
 from tests.factories import HeartbeatFactory, NetworkFactory, TenantFactory
 from tests.support.http_endpoints import answers, certificate, serving
 from tests.support.paths import DOCS, ROOT
-from webhooks.events import epochs
+from webhooks.events import timeline
 
 pytestmark = pytest.mark.django_db(transaction=True)
 AWAY = Unavailable("ledger_unavailable", "away")
@@ -186,7 +186,7 @@ def test_a_wrong_master_key_is_found(settings, monkeypatch):
 def test_a_server_that_does_not_tell_its_timeline_is_found(monkeypatch):
     assert names(doctor.check_timeline) == []
     unknown = "SELECT pg_read_file('nothing') FROM pg_authid"
-    monkeypatch.setattr(epochs, "IS_SWITCHED_SQL", unknown)
+    monkeypatch.setattr(timeline, "IS_SWITCHED_SQL", unknown)
     assert names(doctor.check_timeline) == [("timeline", "warning")]
     # Nothing else fails for it.
     fail_over.note_switch(connection.connection)

@@ -13,6 +13,7 @@ from agency.devtools.embedded import postgres, valkey
 from tests.chaos.receivers import receiving
 from tests.chaos.stories import Caller, Refused
 from tests.chaos.world import make_world
+from tests.support.pgbouncer import pgbouncer
 from tests.support.processes import PATIENCE, eventually, processes
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
@@ -71,10 +72,27 @@ def pair(home):
         postgres.stop(server, "immediate")
 
 
-@pytest.mark.parametrize("is_lossy", [True, False])
-def test_readers_and_webhooks_are_told_and_nothing_is_skipped(home, pair, is_lossy):
+@pytest.fixture
+def pooler(request, home, pair):
+    """Connections to it outlive the fail-over, unlike those to PostgreSQL."""
+    if not request.param:
+        yield None
+        return
+    with pgbouncer(pair.primary_url, home / "pooler") as pooler:
+        yield pooler
+
+
+@pytest.mark.needs("pgbouncer")
+@pytest.mark.parametrize(
+    ("is_lossy", "pooler"),
+    [(True, False), (False, False), (True, True)],
+    indirect=["pooler"],
+)
+def test_readers_and_webhooks_are_told_and_nothing_is_skipped(
+    home, pair, is_lossy, pooler
+):
     given = {
-        "DATABASE_URL": pair.url,
+        "DATABASE_URL": pooler.url if pooler else pair.url,
         "REDIS_URL": valkey.start(home / "valkey", durable=False),
         "SPARE_KEYS": "0",
     }
@@ -95,6 +113,8 @@ def test_readers_and_webhooks_are_told_and_nothing_is_skipped(home, pair, is_los
         if not is_lossy:
             pair.wait_until_replayed()
         pair.fail_over()
+        if pooler:
+            pooler.lead_to(pair.replica_url)
 
         ready = f"{product.url}/health/ready"
         eventually(lambda: requests.get(ready, timeout=30).status_code == 200, 60)

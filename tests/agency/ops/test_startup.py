@@ -1,7 +1,5 @@
 """What a process refuses to start with, and what readiness says of it. # slow"""
 
-import json
-import os
 import socket
 import subprocess
 from contextlib import contextmanager
@@ -14,13 +12,14 @@ import requests
 from agency.devtools.embedded import postgres, start_servers, temporary_home
 from agency.devtools.embedded.home import new_master_key
 from core.database import sessions
+from tests.support.pgbouncer import pgbouncer, through
 from tests.support.postgres_pooler import pooling
 from tests.support.processes import eventually, processes
-from tests.support.tools import find_program
 
 SERVICES = ("web", "stream", "worker", "deliver", "beat")
 WRONG_KEY = "AGENCY_MASTER_KEY is not the key this database was sealed with"
 NO_SESSIONS = "DATABASE_URL leads to a pooler that does not keep sessions"
+NO_TRANSACTIONS = "DATABASE_URL leads to a pooler that does not keep transactions"
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
 
 
@@ -49,14 +48,6 @@ def free_port():
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return probe.getsockname()[1]
-
-
-def through(servers, port):
-    """The address of the same database through a pooler."""
-    database = urlsplit(servers["DATABASE_URL"])
-    return database._replace(
-        netloc=f"{database.username}:{database.password}@127.0.0.1:{port}"
-    ).geturl()
 
 
 def refuses(product, capsys, sentence, **given):
@@ -90,7 +81,7 @@ def web_that_met_no_database(product, servers, **given):
     """A web process that could not judge at its start, and then finds its database."""
     with socket.create_server(("127.0.0.1", 0)) as door:
         port = door.getsockname()[1]
-    product.start_web(DATABASE_URL=through(servers, port), **given)
+    product.start_web(DATABASE_URL=through(servers["DATABASE_URL"], port), **given)
     with relayed(port, urlsplit(servers["DATABASE_URL"]).port):
         yield
 
@@ -147,38 +138,35 @@ def test_a_web_process_starts_without_its_database_and_is_ready_later(
         eventually(lambda: ready(product).status_code == 200, 20)
 
 
-def sessions_are_kept(url):
+def what_is_kept(url):
     params = psycopg.conninfo.conninfo_to_dict(url)
     with psycopg.connect(url, autocommit=True) as connection:
-        return sessions.are_kept(connection, params)
+        return sessions.what_is_kept(connection, params).value
 
 
 def test_sessions_of_postgresql_itself_are_kept(servers):
-    assert sessions_are_kept(servers["DATABASE_URL"])
+    assert what_is_kept(servers["DATABASE_URL"]) == "session"
 
 
-@pytest.mark.parametrize(
-    ("mode", "keeps"),
-    [("session", True), ("transaction", False)],
-)
-def test_a_pooler_is_judged_by_what_it_does(servers, mode, keeps):
+@pytest.mark.parametrize("mode", ["session", "transaction"])
+def test_a_pooler_is_judged_by_what_it_does(servers, mode):
     with pooling(servers["DATABASE_URL"], mode) as port:
-        assert sessions_are_kept(through(servers, port)) is keeps
+        assert what_is_kept(through(servers["DATABASE_URL"], port)) == mode
 
 
 def test_a_busy_pooler_is_found_out_too(servers):
     """Others take the sessions that are given back, so none is met again by chance."""
     with pooling(servers["DATABASE_URL"], "transaction") as port:
-        url = through(servers, port)
+        url = through(servers["DATABASE_URL"], port)
         with psycopg.connect(url) as busy, psycopg.connect(url) as busier:
             busy.execute("SELECT 1")
             busier.execute("SELECT 1")
-            assert not sessions_are_kept(url)
+            assert what_is_kept(url) == "transaction"
 
 
 def test_a_pooler_that_another_client_left_in_another_order_is_found_out(servers):
     with pooling(servers["DATABASE_URL"], "transaction") as port:
-        url = through(servers, port)
+        url = through(servers["DATABASE_URL"], port)
         params = psycopg.conninfo.conninfo_to_dict(url)
         with (
             psycopg.connect(url) as other,
@@ -202,75 +190,34 @@ def test_the_look_for_a_pooler_prepares_no_statements(servers):
     assert prepared == (0,)
 
 
-def test_nothing_starts_behind_a_pooler_that_keeps_no_sessions(
-    product, servers, capsys
-):
-    with pooling(servers["DATABASE_URL"], "transaction") as port:
-        given = {"DATABASE_URL": through(servers, port)}
-        refuses(product, capsys, NO_SESSIONS, **given)
-        assert NO_SESSIONS in managed(product, "migrate", **given).stderr
-
-
-def is_refused_for_sessions(answer):
-    return answer.status_code == 503 and NO_SESSIONS in json.dumps(answer.json())
-
-
-@contextmanager
-def pgbouncer(servers, tmp_path, mode):
-    """Start the real one in front of the database.
-
-    Return the database's address through it.
-    """
-    database, port = urlsplit(servers["DATABASE_URL"]), free_port()
-    (tmp_path / "users").write_text(f'"{database.username}" "{database.password}"\n')
-    (tmp_path / "pgbouncer.ini").write_text(
-        f"[databases]\nagency = host=127.0.0.1 port={database.port} dbname=agency\n"
-        "[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = "
-        f"{port}\nunix_socket_dir =\n"
-        f"auth_type = trust\nauth_file = {tmp_path}/users\npool_mode = {mode}\n"
-        "ignore_startup_parameters = options,extra_float_digits\n"
-    )
-    options = {}
-    if os.geteuid() == 0:  # it refuses to run as root
-        account = postgres.server_account()
-        options = {"user": account.pw_uid, "group": account.pw_gid, "extra_groups": []}
-        postgres.prepare_home(tmp_path)
-        for path in tmp_path.iterdir():
-            path.chmod(0o644)
-    process = subprocess.Popen(
-        [find_program("pgbouncer"), "-q", tmp_path / "pgbouncer.ini"],
-        **options,
-    )
-    try:
-        eventually(lambda: listens(port), 10)
-        yield through(servers, port)
-    finally:
-        process.terminate()
-        process.wait(10)
-
-
-def listens(port):
-    with socket.socket() as probe:
-        return probe.connect_ex(("127.0.0.1", port)) == 0
+LIMIT = "ALTER ROLE CURRENT_USER SET statement_timeout = 30000;"
 
 
 @pytest.mark.needs("pgbouncer")
-@pytest.mark.parametrize("mode", ["session", "transaction", "statement"])
-def test_a_real_pgbouncer_must_keep_sessions(product, servers, tmp_path, mode):
-    with pgbouncer(servers, tmp_path, mode) as url:
-        assert sessions_are_kept(url) is (mode == "session")
+@pytest.mark.parametrize("mode", ["session", "transaction"])
+def test_services_work_behind_pgbouncer_and_migrate_asks_for_more(
+    product, servers, tmp_path, capsys, mode
+):
+    with pgbouncer(servers["DATABASE_URL"], tmp_path / "pooler", mode) as pooler:
+        url = pooler.url
+        assert what_is_kept(url) == mode
         ran = managed(product, "migrate", DATABASE_URL=url)
         assert (ran.returncode == 0) is (mode == "session")
-        assert (NO_SESSIONS in ran.stderr) is (mode != "session")
-        if mode == "session":
-            product.start_web(DATABASE_URL=url)
-            eventually(lambda: ready(product).status_code == 200, 20)
+        assert (NO_SESSIONS in ran.stderr) is (mode == "transaction")
+        product.start_web(DATABASE_URL=url)
+        eventually(lambda: ready(product).status_code == 200, 20)
+        said = managed(product, "doctor", DATABASE_URL=url).stdout
+    for found in (NO_SESSIONS, LIMIT):
+        assert (found in said) is (mode == "transaction")
+    assert (LIMIT in capsys.readouterr().out) is (mode == "transaction")
 
 
-def test_readiness_says_what_a_pooler_does(product, servers):
-    with pooling(servers["DATABASE_URL"], "transaction") as port:
-        with socket.create_server(("127.0.0.1", 0)) as door:
-            free = door.getsockname()[1]
-        product.start_web(DATABASE_URL=through(servers, free))
-        with relayed(free, port):
-            eventually(lambda: is_refused_for_sessions(ready(product)), 20)
+@pytest.mark.needs("pgbouncer")
+def test_nothing_starts_behind_a_pooler_that_keeps_no_transactions(
+    product, servers, tmp_path, capsys
+):
+    with pgbouncer(servers["DATABASE_URL"], tmp_path / "pooler", "statement") as pooler:
+        url = pooler.url
+        assert what_is_kept(url) == "statement"
+        refuses(product, capsys, NO_TRANSACTIONS, DATABASE_URL=url)
+        assert NO_TRANSACTIONS in managed(product, "migrate", DATABASE_URL=url).stderr

@@ -8,13 +8,15 @@ from django.db import connection
 from django.utils import timezone
 
 from agency.ops.fail_over import note_switch
+from core.database.base import ServerChanged
 from core.database.uuids import smallest_uuid7, unix_milliseconds
+from core.work import transactions
 from tests.factories import TenantFactory
 from tests.support.errors import assert_error
 from tests.support.keys import stored_spare_key
 from tests.support.races import at_once
 from tests.webhooks.events.test_feed import Reader, ids, settled
-from wallets import key_generator
+from wallets import key_generator, key_pool, key_queue
 from wallets.models import SpareKey
 from webhooks import tasks
 from webhooks.events import epochs, feed
@@ -79,6 +81,46 @@ def test_a_fail_over_refuses_only_the_cursors_of_what_was_lost(faber):
     for cursor in (kept, lost, faber.get("/events?after=start")[0]["cursor"]):
         found = read_after(faber, cursor)
         assert found.status_code == (200 if cursor not in (kept, lost) else 400)
+
+
+@pytest.fixture
+def pooled():
+    """This connection leads to a pooler, so it outlives a fail-over."""
+    connection.ensure_connection()
+    note_switch(connection.connection)
+    connection.connection.may_change_server = True
+    yield
+    connection.connection.may_change_server = False
+
+
+def test_behind_a_pooler_a_change_is_refused_until_the_switch_is_recorded(
+    faber, pooled
+):
+    faber.invites(connectionId="a1")
+    kept, lost = faber.get("/events")[0]["cursor"], lost_cursor()
+    FeedSwitch.objects.update(timeline=0)
+    refused = faber.send("post", "/connections", {"connectionId": "b1"})
+    assert_error(refused, 503, "not_ready")
+    assert FeedSwitch.objects.count() == 2
+    faber.invites(connectionId="c1")
+    assert_error(read_after(faber, lost), 400, "database_restored")
+    assert ids(read_after(faber, kept).json()) == ["c1"]
+
+
+def test_behind_a_pooler_a_reader_records_the_switch_itself(faber, pooled):
+    faber.invites(connectionId="a1")
+    lost = lost_cursor()
+    FeedSwitch.objects.update(timeline=0)
+    assert_error(read_after(faber, lost), 400, "database_restored")
+
+
+def test_behind_a_pooler_a_spare_key_is_not_used_on_another_server(faber, pooled):
+    key_generator.store_key(stored_spare_key()._asdict())
+    spare = key_queue.lease_key(faber.tenant.pk, 1)
+    FeedSwitch.objects.update(timeline=0)
+    with pytest.raises(ServerChanged), transactions.atomic():
+        key_pool.ReservedKey(spare, None).use()
+    assert not SpareKey.objects.exists()
 
 
 def test_a_fail_over_tells_each_organization_once(faber, acme):
