@@ -138,7 +138,9 @@ def place_entries(
     title = left.pop(title_name, None)
     if "face" not in display:
         plain = [name for name in left if name not in ends][:FIRST_ON_FACE]
-        chosen = [left.pop(name) for name in [*plain, *ends] if name in left]
+        chosen = [left.pop(name) for name in plain]
+    # Until when it is valid is on the back only if the issuer wants it there.
+    chosen += [left.pop(name) for name in ends if name in left]
     face = [title, *chosen] if title else chosen
     cut = [entry for entry in face if len(entry.text) > LONG]
     return Card(

@@ -7,8 +7,12 @@ from typing import Any
 from urllib.parse import quote, urlencode
 from uuid import UUID
 
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import get_object_or_404, redirect
+from django.templatetags.static import static
+from django.urls import reverse
+from django.utils.cache import patch_vary_headers
+from django.utils.translation import get_language_bidi
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
@@ -28,7 +32,7 @@ from agency.holders.wallet.pages import (
     wallet_page,
     with_language,
 )
-from agency.words.cards import definitions_of
+from agency.words.cards import BACKGROUND, definitions_of
 from agency.words.links import LinkState, heading
 from agency.words.reasons import translated_reason
 from core.api.exceptions import set_retry_after
@@ -37,8 +41,11 @@ from core.errors import AgencyError, Invalid, NotFound
 from core.net.callers import client_address
 from credentials import revocation
 from credentials.models import Credential
+from tenants.models import Tenant
 from verifications.models import Verification
 from verifications.present_proof import prover
+
+MARK_TYPE = "image/svg+xml"
 
 
 @require_safe
@@ -125,6 +132,12 @@ def show_own_link(request: HttpRequest, link: PersonalLink) -> HttpResponse:
     mail = {"subject": _("My wallet"), "body": kept.url}
     context = {"url": kept.url, "mail_query": urlencode(mail, quote_via=quote)}
     return show_page(request, link, "keep", context)
+
+
+@wallet_page("GET", "HEAD")
+def show_me(request: HttpRequest, link: PersonalLink) -> HttpResponse:
+    """Where the personal link is, and the way out."""
+    return show_page(request, link, "me", {})
 
 
 @link_page("GET", "HEAD")
@@ -316,16 +329,51 @@ def show_history(request: HttpRequest, link: PersonalLink) -> HttpResponse:
 def show_colors(request: HttpRequest) -> HttpResponse:
     """The colors of the organization, as a style sheet: pages have no inline styles.
 
-    Of the session, else of the link in the cookie, for the pages before the PIN.
+    404 for a browser that knows no wallet.
     """
-    session = sessions.find_session(request)
-    if session:
-        tenant = session.link.wallet.tenant
-    else:
-        try:
-            found = find_link(request.COOKIES.get(sessions.LINK_COOKIE, ""))
-        except AgencyError:
-            raise Http404 from None
-        tenant = found.wallet.tenant
+    tenant = known_tenant(request)
     css = colors.stylesheet(tenant.primary_color, tenant.secondary_color)
     return HttpResponse(css, content_type="text/css; charset=utf-8")
+
+
+@require_safe
+@never_cache
+def show_manifest(request: HttpRequest) -> JsonResponse:
+    """With what a phone puts the wallet on its first screen. Errors as of show_colors().
+
+    It names the organization and nobody else, and opens the cards, behind the PIN.
+    """
+    tenant = known_tenant(request)
+    with in_language_of(request, tenant) as language:
+        manifest = {
+            "id": reverse("web_wallet:cards"),
+            "start_url": reverse("web_wallet:cards"),
+            "scope": reverse("web_wallet:cards"),
+            "name": tenant.name,
+            "short_name": tenant.name,
+            "lang": language,
+            "dir": "rtl" if get_language_bidi() else "ltr",
+            "display": "standalone",
+            "theme_color": tenant.primary_color or BACKGROUND,
+            "background_color": "#ffffff",
+            "icons": [
+                {"src": static("agency/mark.svg"), "type": MARK_TYPE, "sizes": "any"}
+            ],
+        }
+    response = JsonResponse(manifest, content_type="application/manifest+json")
+    patch_vary_headers(response, ["Accept-Language", "Cookie"])
+    return response
+
+
+def known_tenant(request: HttpRequest) -> Tenant:
+    """Whose wallet this browser knows. Raises Http404.
+
+    Of the session, else of the link in the cookie, for the pages before the PIN.
+    """
+    if session := sessions.find_session(request):
+        return session.link.wallet.tenant
+    try:
+        found = find_link(request.COOKIES.get(sessions.LINK_COOKIE, ""))
+    except AgencyError:
+        raise Http404 from None
+    return found.wallet.tenant

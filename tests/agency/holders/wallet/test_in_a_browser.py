@@ -34,7 +34,8 @@ def enter(tab, pin):
 
 
 def sign_out(tab):
-    tab.click("text=Sign out")
+    tab.click(".dock >> text=Me")
+    tab.click("a:text-is('Sign out')")
     tab.click("button:text-is('Sign out')")
     tab.wait_for_selector("text=You are signed out")
 
