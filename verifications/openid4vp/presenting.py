@@ -660,6 +660,9 @@ def _check_selections(
             raise _bad_selection("unknown_policy", name, "is not asked for")
         if name in found:
             raise _bad_selection("selected_twice", name, "has two credentials")
+        if one.hidden:
+            # An SD-JWT VC shows a claim or proves nothing of it.
+            raise _bad_selection("hidden_not_allowed", name, "cannot be hidden")
         found[name] = one.credential_id
     if missing := request.items.keys() - found.keys():
         # A part of what is asked for is no answer.

@@ -150,11 +150,14 @@ def consent_context(verification: Verification) -> dict[str, Any]:
     can_answer = all(one.choices for one in questions)
     source = next(iter(cards.values())) if len(cards) == 1 and can_answer else None
     day = (verification.created_at or timezone.now()).date()
+    # An SD-JWT VC shows a claim or proves nothing of it.
+    can_hide = verification.format != CredentialFormat.SD_JWT
+    hideable = [one for one in questions if one.may_hide and one.choices]
     return {
         "questions": questions,
         "shown": [one for one in questions if not one.predicate],
         "proven": [one for one in questions if one.predicate],
-        "hideable": [one for one in questions if one.may_hide and one.choices],
+        "hideable": hideable if can_hide else [],
         "source": source,
         "source_card": draw_source(source, items, known) if source else None,
         "asked_card": None if source else card_asked(items, known),

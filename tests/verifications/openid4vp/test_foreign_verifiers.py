@@ -84,6 +84,15 @@ def test_the_request_may_be_in_the_link(alice, held, shop):
     assert_shown(shop)
 
 
+def test_nothing_is_shown_that_was_to_be_hidden(alice, held, shop):
+    """An SD-JWT VC cannot prove a claim without showing it."""
+    chosen = {"policyName": "card", "credentialId": held["credentialId"]}
+    body = {"verificationData": shop.link()}
+    body["parameters"] = [chosen | {"hidden": True}]
+    assert_error(error_of(alice.put, PATH, body), 400, "hidden_not_allowed")
+    assert shop.got is None
+
+
 def test_who_asks_is_named_by_the_certificate(alice, held, shop):
     """What a request says of its sender, anybody may say."""
     answer(alice, shop.link())

@@ -49,7 +49,9 @@ def test_a_card_is_taken_and_shown(wallet, alice, offer):
 def test_a_proof_is_given_by_consent(wallet, alice, offer, request_page):
     wallet.post(offer())
     card = newest_of(alice, Credential)
-    assert str(card.pk) in wallet.get(request_page).text
+    asked = wallet.get(request_page).text
+    assert str(card.pk) in asked
+    assert "hide-0" not in asked  # which this format cannot do
     led = wallet.post(request_page, {"action": "accept", "card-0": str(card.pk)})
     assert led.status_code == 302
     assert Verification.objects.get(role="verifier").is_valid
