@@ -1,5 +1,6 @@
 """Wallets, each the agent of one party, and their keys."""
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any, Self
 from uuid import UUID
@@ -580,6 +581,19 @@ class TrustAnchor(Record):
 
     def read_certificate(self) -> certificates.Certificate:
         return certificates.read_chain([self.certificate])[0]
+
+    @classmethod
+    def find_above(
+        cls, tenant: Tenant, chain: Sequence[certificates.Certificate], now: datetime
+    ) -> Self | None:
+        """The anchor of an organization to which a chain leads, or None."""
+        rows = {one.fingerprint: one for one in cls.objects.filter(tenant=tenant)}
+        anchors = [one.read_certificate() for one in rows.values()]
+        try:
+            found = certificates.verify_chain(chain, anchors, now)
+        except PeerError:
+            return None
+        return rows[certificates.fingerprint_of(found)]
 
     @classmethod
     def read(cls, pem: str) -> certificates.Certificate:

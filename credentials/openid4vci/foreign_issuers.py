@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from core.errors import Invalid, PeerError
+from core.errors import AgencyError, Invalid, PeerError
 from core.net import http
 from core.work import network_reads
 from credentials.openid4vci.errors import ProtocolError
@@ -21,6 +21,7 @@ from credentials.openid4vci.foreign_calls import (
     json_of,
     well_known,
 )
+from credentials.openid4vci.metadata import SIGNED_TYP
 from tenants.models import Tenant
 from wallets.jose import certificates, sd_jwt, signing
 from wallets.jose.signing import PublicKey
@@ -143,7 +144,7 @@ class ForeignIssuer:
         issuer = held.claims.get("iss")
         x5c = held.token.header.get("x5c")
         chain = certificates.read_chain(x5c) if x5c is not None else []
-        if chain and self._is_anchored(chain):
+        if chain and self._find_anchor(chain):
             if not certificates.is_named(chain[0], issuer):
                 raise _not_trusted("its certificate does not name its iss")
             held.verify(certificates.key_of(chain[0]))
@@ -156,15 +157,29 @@ class ForeignIssuer:
             return
         raise _not_trusted("it is not signed by a key that its iss publishes")
 
-    def _is_anchored(self, chain: list[certificates.Certificate]) -> bool:
-        rows = TrustAnchor.objects.filter(tenant=self.tenant)
-        anchors = [row.read_certificate() for row in rows]
+    def _find_anchor(self, chain: list[certificates.Certificate]) -> TrustAnchor | None:
         now = datetime.fromtimestamp(network_reads.now(), UTC)
+        return TrustAnchor.find_above(self.tenant, chain, now)
+
+    def find_voucher(self) -> TrustAnchor | None:
+        """The trust anchor below which the issuer's metadata is signed, or None.
+
+        It is what can be known of an issuer before it has issued anything.
+        """
+        if not TrustAnchor.objects.filter(tenant=self.tenant).exists():
+            return None
         try:
-            certificates.verify_chain(chain, anchors, now)
-        except PeerError:
-            return False
-        return True
+            address = well_known("openid-credential-issuer", self.identifier)
+            response = self.calls.get(address, "application/jwt")
+            token = signing.read_token(response.body.decode("latin-1"), SIGNED_TYP)
+            chain = certificates.read_chain(token.header.get("x5c"))
+            token.verify(certificates.key_of(chain[0]))
+        except (AgencyError, ValueError):  # many issuers do not sign it
+            return None
+        is_its_own = token.payload.get("sub") == self.identifier
+        if not is_its_own or not certificates.is_named(chain[0], self.identifier):
+            return None
+        return self._find_anchor(chain)
 
     def _published_keys(self, issuer: Any, key_id: Any) -> Iterator[PublicKey]:
         """The keys of an `iss` (SD-JWT VC, jwt-vc-issuer); those with the `kid`."""

@@ -247,8 +247,13 @@ def _claim_names(part: dict[str, Any]) -> list[str]:
     ]
 
 
-def accept_link(wallet: Wallet, link: str, transaction_code: str = "") -> Credential:
+def accept_link(
+    wallet: Wallet, link: str, transaction_code: str = "", issuer_id: str = ""
+) -> Credential:
     """Holder: take what a link offers. A second call returns the same credential.
+
+    issuer_id: who the holder was told offers it, if a page has said so: what is behind
+    a link elsewhere may change.
 
     It is Issued, or Requested while the issuer has not issued it, or does not answer:
     then a worker asks again. Outside of transactions, in which it would be lost that a
@@ -262,6 +267,8 @@ def accept_link(wallet: Wallet, link: str, transaction_code: str = "") -> Creden
     if known := find_taken(wallet, thread_of(link)):
         return known
     offer = read_offer(wallet, link)
+    if issuer_id not in ("", offer.issuer_id):
+        raise _bad_offer("it offers by now what another issuer issues")
     if offer.offered is None:
         return _take_elsewhere(wallet, offer, transaction_code)
     taken = _take(wallet, offer, transaction_code)

@@ -35,6 +35,7 @@ class IssuerHost:
             None  # to whose key the card is bound, if not to that of the proof
         )
         self.x5c = True
+        self.signs_metadata = None  # else changes of what it signs
         self.meet = lambda path: None
 
     def start(self, url):
@@ -87,6 +88,15 @@ class IssuerHost:
         base = self.url
         match path:
             case "/.well-known/openid-credential-issuer/state":
+                if (
+                    call.headers["Accept"] == "application/jwt"
+                    and self.signs_metadata is not None
+                ):
+                    said = {"sub": base} | self.signs_metadata
+                    signer = self.issuer
+                    typ = "openidvci-issuer-metadata+jwt"
+                    token = signing.sign_token(said, signer.secret, typ, x5c=signer.x5c)
+                    return 200, token.encode()
                 return 200, {
                     "credential_issuer": base,
                     "credential_endpoint": f"{base}/credential",

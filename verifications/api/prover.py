@@ -263,6 +263,7 @@ class WalletVerifications(WalletExchangeView):
         found = self.get_with_parties(verificationId)
         reason = self.parse_body(DeclineParameters).get("reason", "")
         self.perform(found.decline, reason)
+        presenting.tell_declined(found)
         return self.changed_exchange(verificationId)
 
     @operation("deleteWalletVerification", Scope.WALLETS)

@@ -6,6 +6,7 @@ outside of transactions; what is to be sent is stored before, with what it shows
 """
 
 import json
+import logging
 import re
 import secrets
 import time
@@ -20,8 +21,10 @@ from django.db.models import Value as SqlValue
 
 from connections.link_expiry import require_unexpired
 from connections.protocols.connectionless import link_gone_error, link_taken_error
+from core.database import clock
 from core.database.uuids import parse_uuid
 from core.errors import (
+    AgencyError,
     Conflict,
     InProgress,
     Invalid,
@@ -48,8 +51,9 @@ from verifications.proofs.request_reading import ProofRequest
 from verifications.proofs.selection import Selection
 from wallets.anoncreds import normalise_name
 from wallets.jose import certificates, encryption, sd_jwt, signing
-from wallets.models import Wallet
+from wallets.models import TrustAnchor, Wallet
 
+logger = logging.getLogger(__name__)
 SCHEMES = ("openid4vp", "haip-vp")
 State = Verification.State
 MAX_NAME = 200
@@ -227,6 +231,8 @@ def parse_request(
     if link:
         _check_foreign(body, _query_of(link).get("request_uri"))
         name = _name_of_stranger(leaf, body["response_uri"])
+        # By which find_voucher() knows who asks, whatever the request says itself.
+        body = body | {"x5c": token.header["x5c"]}
     else:
         is_given = isinstance(name, str) and name
         name = (name if is_given else certificates.common_name_of(leaf))[:MAX_NAME]
@@ -404,6 +410,31 @@ def answer_link(
     return _send_elsewhere(verification, request, pending)
 
 
+def receive_link(wallet: Wallet, link: str) -> Verification:
+    """Store the request of a verifier elsewhere, so that what is answered was shown.
+
+    It is Requested; a second call returns the same. Outside of transactions. Errors as
+    of read_request(); 409 `quota_exceeded`; 503 `organization_frozen`.
+    """
+    if known := _find_of_others(wallet, link):
+        return known
+    if not is_of_others(link):
+        raise bad_request("its verifier is of this server")
+    request = read_request(link)
+    with transactions.atomic():
+        return _store_of_others(wallet, link, request)
+
+
+def find_voucher(verification: Verification) -> TrustAnchor | None:
+    """The trust anchor of the organization above who asks elsewhere, or None."""
+    body = vault.unseal(verification, "request_body")
+    try:
+        chain = certificates.read_chain(body.get("x5c"))
+    except PeerError:
+        return None
+    return TrustAnchor.find_above(verification.tenant, chain, clock.now())
+
+
 def answer_again(
     verification: Verification, selections: Sequence[Selection] | None = None
 ) -> Verification:
@@ -543,6 +574,21 @@ def decline_link(wallet: Wallet, link: str, reason: str = "") -> Verification:
         verification = _store_of_others(wallet, link, request)
         verification.decline(reason)
         return verification
+
+
+def tell_declined(verification: Verification) -> None:
+    """Tell the verifier of a stored request that it was declined, if that is there.
+
+    Of DIDComm the message of decline() does. Outside of transactions.
+    """
+    if verification.format != CredentialFormat.SD_JWT:
+        return
+    request = request_of(verification)
+    answer = {"error": answers.DECLINED, "state": request.body.get("state")}
+    try:
+        _post_answer(request, answer)
+    except AgencyError as error:  # nothing depends on it
+        logger.info("a verifier is not told of a refusal: %s", error.code)
 
 
 @transactions.atomic()

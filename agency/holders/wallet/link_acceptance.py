@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect
 from django.urls import reverse
 
@@ -55,14 +55,14 @@ class Acceptance:
 @heavy
 @wallet_page("GET", "HEAD", "POST")
 def accept_link(request: HttpRequest, link: PersonalLink, token: str) -> HttpResponse:
-    """The page of a link of the organization inside the wallet.
+    """The page of a link of this server inside the wallet.
 
     POST agrees, or declines; GET only shows it. 404 for an unknown link, and for one of
-    another organization. A link that cannot be used any more leads to its own page,
+    DIDComm of another organization. A link that cannot be used any more leads to its own page,
     which says what became of it.
     """
     found = find_link(token)
-    if found is None or found.tenant.pk != link.tenant_id:
+    if found is None or not may_be_taken(found, link):
         raise Http404
     if not found.is_open:
         return redirect("invitation", token=token)
@@ -77,6 +77,13 @@ def accept_link(request: HttpRequest, link: PersonalLink, token: str) -> HttpRes
                 raise
             return ask_for_code_again(request, link, found, error)
     return show_acceptance(request, link, found, acceptance.show())
+
+
+def may_be_taken(found: Link, link: PersonalLink) -> bool:
+    """Whether the wallet may answer a link: of its organization, or of OpenID4VC."""
+    if found.tenant.pk == link.tenant_id:
+        return True
+    return bool(found.connection and found.connection.wallet_link)
 
 
 def show_acceptance(
@@ -174,9 +181,13 @@ def take_card(wallet: Wallet, link: str, request: HttpRequest) -> HttpResponse:
 
     Errors as in holding.accept_link().
     """
-    code = "".join(request.POST.get("transaction_code", "")[:MAX_TYPED].split())
-    taken = holding.accept_link(wallet, link, code)
+    taken = holding.accept_link(wallet, link, read_code(request.POST))
     return redirect("web_wallet:offer", object_id=taken.pk)
+
+
+def read_code(form: QueryDict) -> str:
+    """The transaction code, which people may type with spaces."""
+    return "".join(form.get("transaction_code", "")[:MAX_TYPED].split())
 
 
 def draw_offered(found: Link, values: Mapping[str, str]) -> Card:

@@ -8,6 +8,19 @@ from django.utils.translation import gettext_lazy, ngettext
 from agency.holders.wallet.pins import WrongPin
 from core.errors import AgencyError
 
+NO_LINK = gettext_lazy(
+    "Your wallet cannot use this. Paste the whole link, or ask for a new one."
+)
+AWAY = gettext_lazy("The other side does not answer now. Try again in a while.")
+NOT_CERTAIN = gettext_lazy(
+    "It is not certain who is behind this link, so nothing was done. Ask those from whom "
+    "you have it."
+)
+REFUSED = gettext_lazy("The other side has refused. Ask them for a new link.")
+NOT_TAKEN = gettext_lazy(
+    "The card was not taken: it is not what was offered, or nobody knows for certain who "
+    "has issued it. Tell those who have offered it."
+)
 # By code, what a holder can do about it. The others have a sentence for all.
 ERRORS = {
     "wallet_link_gone": gettext_lazy(
@@ -42,6 +55,32 @@ ERRORS = {
     "wallet_made": gettext_lazy(
         "This link has made a wallet before, with a PIN. Open it in the browser in "
         "which it was made, or ask for a new link."
+    ),
+    "bad_link": NO_LINK,
+    "bad_credentialData": NO_LINK,
+    "bad_verificationData": NO_LINK,
+    "issuer_unavailable": AWAY,
+    "verifier_unavailable": AWAY,
+    "address_refused": NOT_CERTAIN,
+    "redirect_refused": NOT_CERTAIN,
+    "answer_too_long": NOT_CERTAIN,
+    "issuer_unlike_metadata": NOT_CERTAIN,
+    "request_not_signed": NOT_CERTAIN,
+    "answer_not_encrypted": gettext_lazy(
+        "They ask for an answer that others could read. Your wallet does not send that."
+    ),
+    "unknown_transaction_data": gettext_lazy(
+        "They ask you to confirm something that this wallet cannot show you."
+    ),
+    "issuer_refused": REFUSED,
+    "verifier_refused": REFUSED,
+    "credential_refused": NOT_TAKEN,
+    "credential_of_other_type": NOT_TAKEN,
+    "credential_not_bound": NOT_TAKEN,
+    "issuer_not_trusted": NOT_TAKEN,
+    "nothing_fits": gettext_lazy("No card in your wallet answers this."),
+    "answer_in_progress": gettext_lazy(
+        "Your answer is on its way. Look again in a moment."
     ),
     "connection_gone": gettext_lazy(
         "The connection with the other side has ended. Ask them to begin again."

@@ -2,7 +2,13 @@
 
 from django.urls import path
 
-from agency.holders.wallet import link_acceptance, switching, views, visitors
+from agency.holders.wallet import (
+    given_links,
+    link_acceptance,
+    switching,
+    views,
+    visitors,
+)
 from agency.holders.wallet.api import PersonalLinks
 from core.api.views import route
 
@@ -18,6 +24,7 @@ urlpatterns = [
     path("w/left", views.show_left, name="left"),
     path("w/inbox", views.show_inbox, name="inbox"),
     path("w/inbox/part", views.show_inbox_part, name="inbox_part"),
+    path("w/add", given_links.read_given, name="add"),
     path("w/offers/<uuid:object_id>", views.show_offer, name="offer"),
     path("w/offers/<uuid:object_id>/part", views.show_offer_part, name="offer_part"),
     path("w/requests/<uuid:object_id>", views.show_request, name="request"),

@@ -40,9 +40,10 @@ from core.api.views import heavy
 from core.errors import AgencyError, Invalid, NotFound
 from core.net.callers import client_address
 from credentials import revocation
-from credentials.models import Credential
+from credentials.models import Credential, CredentialFormat
 from tenants.models import Tenant
 from verifications.models import Verification
+from verifications.openid4vp import presenting
 from verifications.present_proof import prover
 
 MARK_TYPE = "image/svg+xml"
@@ -276,18 +277,25 @@ def show_request(
     row = get_object_or_404(holdings.requests_of(link.wallet), pk=object_id)
     if request.method == "POST":
         form = request.POST
-        actions = {
+        actions: dict[str, Callable[[], None]] = {
             "accept": lambda: prover.answer_request(
                 row, consent.read_selections(row, form)
             ),
-            "decline": lambda: row.decline(consent.read_reason(form)),
+            "decline": partial(decline_request, row, consent.read_reason(form)),
         }
         do_action(request, actions)
         return redirect("web_wallet:request", object_id=row.pk)
     context = request_context(row)
     if row.state == Verification.State.REQUESTED:
         context |= consent.consent_context(row)
+        if row.format == CredentialFormat.SD_JWT:
+            context |= {"is_stranger": True, "voucher": presenting.find_voucher(row)}
     return show_page(request, link, "request", context)
+
+
+def decline_request(row: Verification, reason: str) -> None:
+    row.decline(reason)
+    presenting.tell_declined(row)
 
 
 @wallet_page("GET", "HEAD")

@@ -93,6 +93,7 @@ PAGES: dict[str, str] = {
     "web_wallet:switch": HOLDER,
     "web_wallet:cards": HOLDER,
     "web_wallet:inbox": HOLDER,
+    "web_wallet:add": HOLDER,
     "web_wallet:offer": HOLDER,
     "web_wallet:request": HOLDER,
     "web_wallet:history": HOLDER,

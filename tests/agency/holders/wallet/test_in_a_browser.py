@@ -10,6 +10,7 @@ from tests.agency.holders.wallet.conftest import (
     opens_wallet,
 )
 from tests.support.chromium import MARKS
+from tests.support.openid_hosts import issuing, verifying
 
 pytestmark = MARKS
 NAME = {"policyName": "Who", "attributeNames": ["name"]}
@@ -106,4 +107,46 @@ def test_a_pin_is_sent_again_by_itself_in_its_turn(tab, faber, alice):
     assert tab.evaluate("document.documentElement.scrollWidth") == 320
     tab.wait_for_selector("text=There are no cards yet.")
     assert tab.url.endswith("/w/")
+    assert tab.evaluate("window.problems") == []
+
+
+# What a browser lacks here: a camera, and to read codes.
+SCANNER = """
+window.BarcodeDetector = class { async detect() { return [{ rawValue: "%s" }] } };
+const canvas = document.createElement("canvas");
+canvas.getContext("2d");
+navigator.mediaDevices.getUserMedia = async () => {
+  const stream = canvas.captureStream(10);
+  setInterval(() => canvas.getContext("2d").fillRect(0, 0, 9, 9), 50);
+  return stream;
+};"""
+
+
+def test_a_holder_takes_from_a_state_and_answers_a_shop(tab, alice, settings):
+    settings.OUTGOING_ALLOW_LOOPBACK = True
+    with issuing() as state, verifying() as shop:
+        state.tx_code = "4711"
+        tab.goto(link_of(alice))
+        enter(tab, PIN)
+        tab.click("text=Use a link")
+        tab.fill("#link", state.short_link)
+        tab.click("button:text-is('Continue')")
+        tab.wait_for_selector("h1:has-text('State offers you a credential')")
+        assert "127.0.0.1" in tab.inner_text("main")
+        assert tab.evaluate("document.documentElement.scrollWidth") == 320
+        tab.fill("#transaction_code", "0000")
+        tab.click("button:text-is('Accept')")
+        tab.wait_for_selector("text=This is not the code of this offer.")
+        tab.fill("#transaction_code", state.tx_code)
+        tab.click("button:text-is('Accept')")
+        tab.wait_for_selector("text=The card is in your wallet.")
+        tab.add_init_script(SCANNER % shop.link())
+        tab.goto("/w/add")
+        tab.click("text=Scan a code")
+        tab.wait_for_selector("text=Faber (127.0.0.1)")
+        assert shop.got is None
+        assert tab.evaluate("document.documentElement.scrollWidth") == 320
+        tab.click("button:text-is('Show')")
+        tab.wait_for_selector("text=You showed")
+        assert shop.got
     assert tab.evaluate("window.problems") == []
