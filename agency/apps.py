@@ -1,5 +1,7 @@
 from django.apps import AppConfig
 
+import agency.celery  # noqa: F401 (before the tasks of any app, which are of this one)
+
 
 class AgencyConfig(AppConfig):
     name = "agency"

@@ -9,39 +9,20 @@ import os
 import sys
 from pathlib import Path
 
-from django.core.exceptions import ImproperlyConfigured
-from django.core.management import execute_from_command_line
-from django.db import OperationalError
-from psycopg.errors import LockNotAvailable
-
-import agency_cli.__main__
-from agency.devtools.var import read_run_environment
-from core.database.base import is_outage
 from core.work.processors import count_processors
-
-# All other commands of Django end by themselves.
-SERVICES = {"deliver", "runserver", "testserver"}
 
 
 def main() -> None:
     name, options = (sys.argv[1:2] or [""])[0], sys.argv[2:]
     if name == "start":
         start(options)
+    # Imported only now: the process that starts would load it a second time.
+    import agency_cli.__main__
+    from agency.django_commands import run_command
+
     if name in agency_cli.__main__.COMMANDS:
         sys.exit(agency_cli.__main__.main([name, *options]))
-    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "agency.settings")
-    if "DATABASE_URL" not in os.environ and "DATABASE_URL_FILE" not in os.environ:
-        os.environ.update(read_run_environment())
-    if name not in SERVICES:
-        os.environ.setdefault("ONE_OFF_COMMAND", "1")
-    try:
-        execute_from_command_line(sys.argv)
-    except ImproperlyConfigured as error:
-        sys.exit(f"CommandError: {error}")
-    except OperationalError as error:
-        if sentence := explained(error):
-            sys.exit(f"CommandError: {sentence}")
-        raise
+    run_command(name)
 
 
 def start(arguments: list[str]) -> None:
@@ -77,19 +58,3 @@ def processes() -> dict[str, str]:
         "deliver": f"{worker} --queues webhooks,messages --hostname deliver@%h {quiet}",
         "beat": "celery --quiet -A agency beat --pidfile= --loglevel warning",
     }
-
-
-def explained(error: OperationalError) -> str | None:
-    """What happened and what to do, where the error of PostgreSQL does not say it."""
-    if is_outage(error):
-        return (
-            "PostgreSQL is out of reach. Look at DATABASE_URL and at the server. "
-            f"{error}"
-        )
-    if not isinstance(error.__cause__, LockNotAvailable):
-        return None
-    return (
-        "Another process held a lock that this command needs, for longer than "
-        "DATABASE_LOCK_TIMEOUT allows. What it had finished before is kept. Run it "
-        "again; if this repeats, stop the services meanwhile or give more seconds."
-    )

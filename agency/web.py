@@ -33,7 +33,5 @@ log_start("web")
 heartbeats.start_heartbeats("web")
 request_log.start_writer()
 # What is loaded now lives as long as the process: no collection needs to look at it.
-# Requests leave few cycles behind, so collect less often than Python does by default.
 gc.collect()
 gc.freeze()
-gc.set_threshold(10_000, 20, 20)

@@ -218,7 +218,7 @@ def test_production_imports_nothing_of_a_developers_tools():
     found = {module for module, name in import_pairs() if name.startswith(tools)}
     # Beside a `make run`, commands use its servers.
     assert {module for module in found if not module.startswith(tools)} == {
-        "agency.command_line"
+        "agency.django_commands"
     }
 
 
@@ -235,7 +235,7 @@ def test_the_command_line_needs_nothing_of_the_server():
 def test_protocol_code_imports_no_django_not_even_through_another_module(package):
     """Modules that parse and compute need no database, so tests need none either.
 
-    The packages on the way (`agency/__init__.py` loads Celery) do not count.
+    The packages on the way do not count.
     """
     found = {
         (module, name)
