@@ -255,15 +255,23 @@ def _process_credential(
     `credential_refused`.
     """
     registry = None
+    definition = credential.public_definition()
     if registry_id:
         ledger = LedgerReads(credential.tenant, for_peer=True)
         registry = ledger.revocation_registry(registry_id)
+        if registry and not anoncreds.is_registry_of(
+            registry, credential.definition_id, definition
+        ):
+            # Whoever controls that registry could revoke it, and no verifier takes it.
+            raise PeerError(
+                "credential_refused", "its registry is of another definition or issuer"
+            )
     return prepared.call(
         anoncreds.process_credential,
         issued,
         vault.unseal(credential, "request_metadata"),
         credential.wallet.unseal_link_secret(),
-        credential.public_definition(),
+        definition,
         registry,
     )
 

@@ -333,11 +333,8 @@ class Judgement:
         registry = self.revocation_registries[index]
         if known is None or registry is None:
             return False
-        definition, _ = known
-        is_of_definition = (
-            registry["credDefId"] == self.presentation.identifiers[index].definition_id
-        )
-        return is_of_definition and registry["issuerId"] == definition["issuerId"]
+        definition_id = self.presentation.identifiers[index].definition_id
+        return anoncreds.is_registry_of(registry, definition_id, known[0])
 
     @cached_property
     def shown_values(self) -> list[dict[str, set[str]]]:

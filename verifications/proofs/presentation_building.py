@@ -177,6 +177,16 @@ def _revocation_state(
         raise Invalid(
             "unknown_registry", "The ledger does not know the credential's registry."
         )
+    definition_id = candidate.definition_id
+    definition = ledger.definition(definition_id)
+    if not (
+        definition and anoncreds.is_registry_of(registry, definition_id, definition)
+    ):
+        raise Invalid(
+            "unknown_registry",
+            "The credential's registry is of another definition or issuer, so no "
+            "verifier takes it. Ask its issuer for another credential.",
+        )
     # The verifier finds the list by its time, so there must be no other one.
     status_list = ledger.final_status_list(registry_id, interval.latest_timestamp)
     if status_list is None:

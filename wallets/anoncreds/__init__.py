@@ -40,6 +40,7 @@ from wallets.anoncreds.revocation import (
     RevocationSlot,
     create_registry,
     create_status_list,
+    is_registry_of,
     revocation_index,
     update_status_list,
 )
@@ -63,6 +64,7 @@ __all__ = [
     "encode_value",
     "generate_nonce",
     "is_encoding_of",
+    "is_registry_of",
     "normalise_name",
     "parse_integer",
     "process_credential",

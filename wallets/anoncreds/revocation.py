@@ -43,6 +43,18 @@ class RevocationSlot(NamedTuple):
     index: int  # type: ignore[assignment]  # hides tuple.index()
 
 
+def is_registry_of(
+    registry: RegistryBody, definition_id: str, definition: DefinitionBody
+) -> bool:
+    """Whether a registry is of this definition, and of its issuer.
+
+    The library does not compare them, and anybody can publish a registry in which
+    nothing is revoked.
+    """
+    is_of_definition = registry.get("credDefId") == definition_id
+    return is_of_definition and registry.get("issuerId") == definition["issuerId"]
+
+
 def create_registry(
     definition_id: str,
     definition_public: DefinitionBody,

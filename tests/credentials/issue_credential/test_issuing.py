@@ -7,7 +7,7 @@ from core.errors import PeerError
 from core.work import transactions
 from credentials import messages
 from credentials.issue_credential import handlers
-from credentials.models import Credential
+from credentials.models import Credential, RevocationRegistry
 from tests.support.errors import assert_error, error_of
 from tests.support.steps import step
 from wallets import anoncreds
@@ -129,6 +129,26 @@ def test_a_credential_whose_registry_has_no_id_is_refused(faber, alice, badge):
         body = messages.build_issue(issued, holder.thread_id, holder.message_format)
         with pytest.raises(PeerError, match="rev_reg_id"), transactions.atomic():
             handlers.receive_credential(holder, didcomm.read(body))
+
+
+def test_a_credential_whose_registry_is_of_another_definition_is_refused(faber, alice):
+    """The library takes it, and whoever controls that registry could revoke it."""
+    pass_card = faber.defines("name", "level", supportRevocation=True)
+    other = faber.defines("name", "level", tag="other", supportRevocation=True)
+    named = RevocationRegistry.objects.get(
+        definition__definition_id=other["definitionId"]
+    )
+    faber.offers(alice, pass_card, VALUES)
+    alice.accepts_offer()
+    holder = Credential.objects.get(role=Credential.Role.HOLDER)
+    issued = {"cred_def_id": pass_card["definitionId"], "rev_reg_id": named.registry_id}
+    body = messages.build_issue(issued, holder.thread_id, holder.message_format)
+    with (
+        pytest.raises(PeerError, match="another definition") as refused,
+        transactions.atomic(),
+    ):
+        handlers.receive_credential(holder, didcomm.read(body))
+    assert refused.value.code == "credential_refused"
 
 
 def test_what_cannot_be_signed_may_be_deleted(faber, alice, badge, monkeypatch):

@@ -570,13 +570,17 @@ def a_proof_of_non_revocation_without_its_registry():
 def registry_of_my_own(**said: str) -> Case:
     """Faber's registry once more, where nobody revokes anything."""
     known, one = ledger(), stored_registry("first")
-    known.registries[MINE] = one.public | said
+    known.registries[MINE] = one.public
     mine = one.status_lists[0] | {"revRegDefId": MINE, "timestamp": SECOND_LIST}
     known.status_lists[MINE] = [mine]
     held = badge(2)
     place = held.revocation._replace(registry_id=MINE)
     credential = held.credential | {"rev_reg_id": MINE}
-    return use(replace(held, credential=credential, revocation=place), NOW, NOW, known)
+    held = replace(held, credential=credential, revocation=place)
+    case = use(held, NOW, NOW, known)
+    # No holder of ours proves with it.
+    known.registries[MINE] = one.public | said
+    return case
 
 
 @forgery("registry_mismatch", "revocation_registry")

@@ -220,6 +220,16 @@ def test_without_its_tails_file_nothing_is_sent(tails):
     assert refused.value.code == "tails_unavailable"
 
 
+@pytest.mark.parametrize("member", ["credDefId", "issuerId"])
+def test_a_credential_whose_registry_is_of_another_definition_is_not_proven(member):
+    """Anybody can publish such a registry, and no verifier takes it."""
+    known, registry_id = ledger(), stored_registry("first").registry_id
+    known.registries[registry_id] = known.registries[registry_id] | {member: "other"}
+    with pytest.raises(Invalid, match="of another definition or issuer") as refused:
+        chosen(ask(LEVEL, at=NOW), badge(3), known=known)
+    assert refused.value.code == "unknown_registry"
+
+
 @pytest.mark.parametrize("broken", ["registry", "list", "nothing is there"])
 def test_a_registry_or_list_that_cannot_be_read_is_refused(broken):
     known, registry_id = ledger(), stored_registry("first").registry_id
