@@ -28,10 +28,12 @@ from tenants import audit
 from tenants.lifecycle.deletion import end_deletion, key_that_asked, undo_deletion
 from tenants.lifecycle.provisioning import (
     create_organization,
+    new_account,
     remove_organization,
     require_host,
 )
 from tenants.models import ApiKey, Permission
+from tenants.quotas import QuotaExceeded
 
 CREATE_WALLET = "/custodian/v1/api/wallets", {"ownerName": "Alice"}
 
@@ -98,8 +100,12 @@ def new_organization(request: PersonRequest) -> HttpResponse:
     if not form.is_valid():
         return render(request, page, {"form": form})
     given = form.cleaned_data
+    account = new_account(given["name"], request.user)
     try:
-        host = require_host(given["network_id"], given["host"].strip())
+        host = require_host(given["network_id"], given["host"].strip(), account)
+    except QuotaExceeded as error:
+        form.add_error(None, error.message)
+        return render(request, page, {"form": form}, status=error.status)
     except AgencyError as error:
         form.add_error("host", error.message)
         return render(request, page, {"form": form}, status=error.status)

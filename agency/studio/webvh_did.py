@@ -52,7 +52,9 @@ def show_did(request: MemberRequest) -> HttpResponse:
 @member_action(PAGE, needs=Permission.CONFIGURE)
 def make_did(request: MemberRequest) -> str:
     """The domain is asked over the network, before the transaction."""
-    host = own_did.require_host(request.POST.get("host", "").strip())
+    own_did.require_none(request.tenant)
+    given = request.POST.get("host", "").strip()
+    host = own_did.require_host(given, request.tenant.provider_id)
     create = audit.recorded(own_did.create, "did.created", request.tenant, by=request)
     return f"The DID is made: {create(request.tenant, host).did}"
 

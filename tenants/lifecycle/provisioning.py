@@ -74,13 +74,12 @@ def create_organization(
 
     Return it with the secrets of its three keys, which are shown once. owner: the user
     who creates it in the studio, and who gets the role owner; it then invites by both
-    protocols. Unless the user is staff, the account has quotas. network_id: by default
-    the local network. host: what require_host() has returned. seed: 32 bytes, of the
-    issuer's key. is_test: whether it is for tests only (Tenant.is_test). strict:
-    whether its access token is.
+    protocols. network_id: by default the local network. host: what require_host() has
+    returned. seed: 32 bytes, of the issuer's key. is_test: whether it is for tests only
+    (Tenant.is_test). strict: whether its access token is.
     """
-    has_quotas = owner is not None and not owner.is_staff
-    provider = Provider.objects.create(name=name, person=owner, has_quotas=has_quotas)
+    provider = new_account(name, owner)
+    provider.save(force_insert=True)
     quotas.require_room_for_organization(provider)
     Protocol = Tenant.InvitationProtocol
     tenant = create_tenant(
@@ -107,6 +106,15 @@ def create_organization(
         for kind, of in zip(ApiKey.Kind, owners, strict=True)
     }
     return Organization(tenant, **secrets)
+
+
+def new_account(name: str, owner: Any = None) -> Provider:
+    """The account of a new organization, which is not saved.
+
+    Unless the owner is staff, or nobody, it has quotas.
+    """
+    has_quotas = owner is not None and not owner.is_staff
+    return Provider(name=name, person=owner, has_quotas=has_quotas)
 
 
 @transactions.atomic()
@@ -166,22 +174,24 @@ def create_tenant(
     return tenant
 
 
-def require_host(network_id: str | None, host: str) -> str:
+def require_host(network_id: str | None, host: str, provider: Provider) -> str:
     """Return the host of a new organization's did:webvh, once it is known to lead here.
 
     Outside of transactions. "" if none is given: then the DID is at that of PUBLIC_URL.
-    400 `unknown_network`, `bad_host`; `invalid_request` unless the network is `webvh`;
-    409 `host_elsewhere`, `no_public_host`.
+    provider: its account, whose quota is asked before the host. 400 `unknown_network`,
+    `bad_host`; `invalid_request` unless the network is `webvh`; 409 `host_elsewhere`,
+    `host_taken`, `no_public_host`, `quota_exceeded`.
     """
     if not host:
         return ""
+    quotas.require_room_for_organization(provider)
     # The network may not be there yet, and needs no PUBLIC_URL for another host.
     if network_id != WEBVH:
         network = require_network(network_id or LOCAL)
         if network.kind != Network.Kind.WEBVH:
             message = f"Only an organization on the network {WEBVH} has a host."
             raise Invalid("invalid_request", message, {"host": [message]})
-    return own_did.require_host(host)
+    return own_did.require_host(host, provider.pk)
 
 
 @transactions.atomic()

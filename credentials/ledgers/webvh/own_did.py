@@ -13,6 +13,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from django.conf import settings
+from django.db import connection
 from django.utils import timezone
 
 from connections.didcomm.dids import is_webvh
@@ -43,6 +44,7 @@ MAX_ENTRIES, MAX_LOG_BYTES = 200 - 4, 256 * 1024 - 16 * 1024
 MEMORY = timedelta(seconds=300)
 SIGNED_AT_ONCE = 200
 RETRY_DELAY = timedelta(minutes=1)
+LOCK_HOST_SQL = "SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))"
 
 
 def public_host() -> str:
@@ -64,12 +66,13 @@ def is_host(host: str) -> bool:
     return bool(is_right) and "localhost" not in host
 
 
-def require_host(host: str) -> str:
+def require_host(host: str, provider_id: Any) -> str:
     """Return the host in lower case, once it is known to lead here.
 
     That of PUBLIC_URL, if `host` is empty. Another one is asked for an answer that only
-    this installation can give: outside of transactions. 400 `bad_host`; 409
-    `host_elsewhere`, `no_public_host`.
+    this installation can give: outside of transactions, and if no organization of
+    another account has it. 400 `bad_host`; 409 `host_elsewhere`,
+    `host_taken`, `no_public_host`.
     """
     host = host.lower()
     if host in ("", urlsplit(settings.PUBLIC_URL).hostname):
@@ -77,6 +80,7 @@ def require_host(host: str) -> str:
     if not is_host(host):
         message = "Give a domain name such as credentials.example.org, without a port."
         raise Invalid("bad_host", message, {"host": [message]})
+    require_own(host, provider_id)
     nonce = secrets.token_urlsafe(NONCE_BYTES)
     try:
         response = http.get(
@@ -97,6 +101,27 @@ def require_host(host: str) -> str:
             "proxy and ALLOWED_HOSTS.",
         )
     return host
+
+
+def require_own(host: str, provider_id: Any) -> None:
+    """409 `host_taken` if an organization of another account has this domain.
+
+    Who verifies may judge by the domain, so two accounts do not share one.
+    """
+    others = WebvhDid.objects.filter(host=host, tenant__isnull=False)
+    if others.exclude(tenant__provider=provider_id).exists():
+        raise Conflict(
+            "host_taken",
+            f"{host} is the domain of an organization of another account.",
+        )
+
+
+def require_none(tenant: Tenant) -> None:
+    """409 `did_exists` if the organization has a did:webvh, also if it has ended."""
+    if WebvhDid.objects.filter(tenant=tenant).exists():
+        raise Conflict(
+            "did_exists", "The organization has a did:webvh, which is for life."
+        )
 
 
 def answer_check(host: str, nonce: str) -> str:
@@ -144,18 +169,11 @@ def create(tenant: Tenant, host: str) -> WebvhDid:
     a domain of its own where an organization of another account has one.
     """
     tenant.lock_row()
-    if WebvhDid.objects.filter(tenant=tenant).exists():
-        raise Conflict(
-            "did_exists", "The organization has a did:webvh, which is for life."
-        )
+    require_none(tenant)
     if host != urlsplit(settings.PUBLIC_URL).hostname:
-        # Who verifies may judge by the domain, so two accounts do not share one.
-        others = WebvhDid.objects.filter(host=host, tenant__isnull=False)
-        if others.exclude(tenant__provider=tenant.provider_id).exists():
-            raise Conflict(
-                "host_taken",
-                f"{host} is the domain of an organization of another account.",
-            )
+        with connection.cursor() as cursor:  # two accounts may want it at once
+            cursor.execute(LOCK_HOST_SQL, [f"host of did:webvh {host}"])
+        require_own(host, tenant.provider_id)
     update_keys = UpdateKeys(keys.generate_seed(), keys.generate_seed())
     assertion = keys.generate_seed()
     segment = secrets.token_hex(SEGMENT_BYTES)

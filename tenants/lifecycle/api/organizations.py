@@ -69,7 +69,7 @@ def create_from_parameters(view: View, provider: Provider) -> Tenant:
 
     return view.perform(
         audit.recorded(create, "organization.created", by=view.request),
-        prepare=lambda: require_host(chosen.get("network_id"), host),
+        prepare=lambda: require_host(chosen.get("network_id"), host, provider),
     )
 
 

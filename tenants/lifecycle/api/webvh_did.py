@@ -71,10 +71,13 @@ class WebvhDids(View):
     def update(self, request: Request) -> Response:
         """Make the DID. The host is asked before the transaction."""
         host = self.parse_body(WebvhDidParameters).get("host", "")
+
+        def prepare() -> str:
+            own_did.require_none(self.tenant)
+            return own_did.require_host(host, self.tenant.provider_id)
+
         create = audit.recorded(own_did.create, "did.created", self.tenant, by=request)
-        made = self.perform(
-            create, self.tenant, prepare=lambda: own_did.require_host(host)
-        )
+        made = self.perform(create, self.tenant, prepare=prepare)
         return self.to_response(WebvhDidContract, made)
 
     @operation(

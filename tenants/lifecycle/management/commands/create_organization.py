@@ -8,7 +8,11 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from core.errors import AgencyError
 from core.work import transactions
 from tenants import audit
-from tenants.lifecycle.provisioning import create_organization, require_host
+from tenants.lifecycle.provisioning import (
+    create_organization,
+    new_account,
+    require_host,
+)
 
 
 class Command(BaseCommand):
@@ -37,7 +41,7 @@ class Command(BaseCommand):
         if not name.strip() or len(name) > 200:
             raise CommandError("The name needs 1 to 200 characters.")
         try:
-            host = require_host(network, options["host"])
+            host = require_host(network, options["host"], new_account(name))
             with transactions.atomic():  # with the audit entry, or not at all
                 organization = create_organization(
                     name.strip(),

@@ -33,7 +33,7 @@ from credentials.models import (
 from credentials.tasks import rotate_webvh_keys
 from tenants import audit, data_key_rotation, vault
 from tenants.lifecycle.provisioning import remove_organization
-from tenants.models import AuditEntry, Tenant
+from tenants.models import AuditEntry, DataKey, Tenant
 from tests.support.commands import output_of
 from tests.support.erasing import worker_erases
 from tests.support.own_webvh import (
@@ -433,16 +433,6 @@ def test_an_older_log_than_was_served_does_not_start(faber, badge):
     assert "lacks a version that was served" in found.text
 
 
-def test_doctor_tells_of_a_log_that_was_served_and_is_gone(faber):
-    read_log(faber)
-    assert not list(doctor.check_served_logs())
-    scid = served_logs.scid_in(row_of(faber).did)
-    WebvhDid.objects.all().delete()  # as the restore of a backup from before it
-    [found] = doctor.check_served_logs()
-    assert (found.name, found.level) == ("served_logs", "error")
-    assert f"did:webvh:{scid}" in found.text
-
-
 def test_a_version_that_is_first_read_by_two_at_once_is_no_fork(faber, monkeypatch):
     """This storage does not replace files, so the second one gets another name."""
     both = Barrier(2)
@@ -571,7 +561,22 @@ def test_all_logs_are_checked_by_one_statement(
 @pytest.mark.django_db
 def test_who_has_no_did_webvh_starts_without_the_storage(monkeypatch):
     monkeypatch.setattr(served_logs, "default_storage", None)
-    served_logs.require_whole()
+    check_or_exit()
+
+
+def test_a_database_without_any_did_webvh_does_not_start_beside_what_was_served(
+    faber, settings, caplog
+):
+    """As after the restore of a backup from before it, or in a new installation."""
+    read_log(faber)
+    WebvhDid.objects.all().delete()
+    with pytest.raises(SystemExit):
+        check_or_exit()
+    assert "For a new installation, give it a storage of its own" in caplog.text
+    settings.MASTER_KEY = os.urandom(32)  # then another installation has served it
+    DataKey.objects.all().delete()
+    vault.forget_keys()
+    check_or_exit()
 
 
 def test_what_was_served_is_in_no_backup(faber):
@@ -704,10 +709,47 @@ def test_a_domain_of_another_account_is_taken(faber, acme, monkeypatch):
     assert acme.put("/tenants/webvhDid", {"host": domain})["host"] == domain
     mallory = Organization("Mallory")
     before = Tenant.objects.count(), WebvhDid.objects.count()
+    asked = leads_here(monkeypatch, domain)
     for create in creations(mallory):
         assert refusal(create, wanted) == "host_taken"
     assert refusal(mallory.put, "/tenants/webvhDid", {"host": domain}) == "host_taken"
-    assert (Tenant.objects.count(), WebvhDid.objects.count()) == before
+    assert (Tenant.objects.count(), WebvhDid.objects.count()) == before and not asked
+
+
+def test_of_two_accounts_that_want_a_domain_at_once_one_gets_it(acme, monkeypatch):
+    domain, mallory = f"bank.{HOST}", Organization("Mallory")
+    both, require_own = Barrier(2), own_did.require_own
+
+    def look(host, provider_id):
+        require_own(host, provider_id)
+        if not transaction.get_connection().in_atomic_block:
+            both.wait(PATIENCE)
+
+    leads_here(monkeypatch, domain)
+    monkeypatch.setattr(own_did, "require_own", look)
+    take = [
+        partial(one.put, "/tenants/webvhDid", {"host": domain})
+        for one in (acme, mallory)
+    ]
+    assert error_codes(at_once(*take)) == ["host_taken"]
+    assert WebvhDid.objects.filter(host=domain).count() == 1
+
+
+def test_a_quota_is_asked_before_the_domain(acme, monkeypatch, settings):
+    settings.QUOTA_ORGANIZATIONS = 1
+    acme.tenant.provider.has_quotas = True
+    acme.tenant.provider.save()
+    asked = leads_here(monkeypatch, f"bank.{HOST}")
+    wanted = {"name": "Bank", "networkId": "webvh", "host": f"bank.{HOST}"}
+    for create in creations(acme):
+        assert refusal(create, wanted) == "quota_exceeded"
+    assert not asked
+
+
+def test_who_has_a_did_webvh_asks_no_other_domain(faber, monkeypatch):
+    asked = leads_here(monkeypatch, f"bank.{HOST}")
+    body = {"host": f"bank.{HOST}"}
+    assert refusal(faber.put, "/tenants/webvhDid", body) == "did_exists" and not asked
 
 
 def test_a_call_that_is_sent_again_makes_one_organization(acme, monkeypatch):
