@@ -6,6 +6,7 @@ no backup takes and no restore writes. It says which installation has served it,
 several may share a storage.
 """
 
+import logging
 from functools import lru_cache
 
 from django.core.exceptions import ImproperlyConfigured
@@ -17,6 +18,7 @@ from credentials.ledgers.webvh import own_log
 from credentials.ledgers.webvh.rows import WebvhDid
 from tenants import vault
 
+logger = logging.getLogger(__name__)
 FOLDER = "served_logs"
 MARK_LETTERS = 16  # of a mark, in the name of a file
 
@@ -119,17 +121,19 @@ def require_whole() -> None:
     """Raise ImproperlyConfigured if a restore has brought back an older log, or none.
 
     A log is gone only by that: the row of a DID outlives its organization, also where
-    that is erased or has moved away. Where there is no DID at all the storage is not
-    asked, as it may be out of reach.
+    that is erased or has moved away. Where there is no DID at all, the storage may be
+    out of reach: nothing is served then.
     """
-    has_table = WebvhDid._meta.db_table in connection.introspection.table_names()
-    if not has_table or not WebvhDid.objects.exists():
+    if WebvhDid._meta.db_table not in connection.introspection.table_names():
         return
     try:
         _require_whole()
     except (ImproperlyConfigured, DatabaseError, InterfaceError):
         raise
     except Exception as error:  # each storage has its own
+        if not WebvhDid.objects.exists():
+            logger.warning("the storage cannot be read: %s", error)
+            return
         raise ImproperlyConfigured(
             f"The storage cannot be read ({type(error).__name__}: {error}), so nothing "
             "tells whether a log of did:webvh is older than what was served. Look at "
@@ -150,5 +154,6 @@ def _require_whole() -> None:
             f"did:webvh:{gone[0]} was served already and is not in the database, as "
             f"after the restore of an older backup ({len(gone)} in all). Nothing of it "
             "can be proven. Restore a newer backup, or the point in time before the "
-            "loss: docs/operations/backup.md."
+            "loss. For a new installation, give it a storage of its own, or move "
+            f"{FOLDER}/ out of this one: docs/operations/backup.md."
         )

@@ -134,14 +134,19 @@ def test_a_did_that_the_backup_lacks_does_not_start(faber, storage, tmp_path_fac
     assert start(storage)[0] == 0
 
 
-def test_the_first_did_that_the_backup_lacks_is_told(faber, storage, tmp_path_factory):
+def test_the_first_did_that_the_backup_lacks_does_not_start(
+    faber, storage, tmp_path_factory
+):
     kept = WebvhDid.objects.get()
     WebvhDid.objects.all().delete()
     before = back_up(storage, tmp_path_factory)
     kept.save(force_insert=True)
     read_log(faber)
     restore(storage, before)
-    assert f"did:webvh:{served_logs.scid_in(kept.did)} was served" in findings(storage)
+    scid = served_logs.scid_in(kept.did)
+    assert f"did:webvh:{scid} was served" in findings(storage)
+    code, said = start(storage)
+    assert code and f"did:webvh:{scid} was served already" in said
 
 
 def test_the_storage_is_no_part_of_the_restore(faber, storage, tmp_path_factory):
