@@ -15,6 +15,7 @@ from django.http import QueryDict
 from agency.studio.policy_drafts import (
     MAX_DRAFT_NAMES,
     SHOW,
+    TWIN,
     VALID_NOW,
     Draft,
     DraftItem,
@@ -23,6 +24,7 @@ from core.text.days import parse_day
 from core.text.relative_dates import is_relative_date, read_offset
 from credentials.models import CredentialDefinition
 from credentials.models.definition import BOOLEAN, DATE, INTEGER
+from credentials.twins import find_twin
 from tenants.models import Tenant
 from verifications.wording import is_date_name, is_validity
 from wallets.anoncreds import normalise_name
@@ -123,13 +125,19 @@ class CardLine:
 
 @dataclass
 class CardPolicy:
-    """What is asked of one definition's credentials."""
+    """What is asked of one definition's credentials. or_twin: or of its twin's."""
 
     definition: CredentialDefinition
     name: str
     version: str = "1.0"
     valid_now: bool = True
+    or_twin: bool = False
     lines: list[CardLine] = field(default_factory=list)
+
+    @property
+    def may_have_twin(self) -> bool:
+        """Whether the page asks about the twin."""
+        return self.or_twin or find_twin(self.definition) is not None
 
     def find_errors(self) -> dict[str, list[str]]:
         """Sentences by the name of the attribute."""
@@ -142,6 +150,7 @@ class CardPolicy:
 
     def to_draft(self) -> Draft:
         only_of = {"definition": self.definition.definition_id}
+        only_of |= {TWIN: "on"} if self.or_twin else {}
         shown = [line.name for line in self.lines if line.chosen == SHOW]
         items = []
         if shown:
@@ -201,6 +210,7 @@ def read_card(given: QueryDict, definition: CredentialDefinition) -> CardPolicy:
         given.get("name", ""),
         given.get("version", ""),
         "valid_now" in given,
+        "or_twin" in given,
         lines_of(definition),
     )
     for number, line in enumerate(card.lines):
@@ -218,12 +228,13 @@ def card_of_draft(draft: Draft, tenant: Tenant) -> CardPolicy:
     items = [item for item in draft.items if not item.is_blank]
     if draft.requirement not in ({}, VALID_NOW):
         raise NotOneCard("it asks about revocation in another way")
-    definition = find_card(items, tenant)
+    definition, or_twin = find_card(items, tenant)
     card = CardPolicy(
         definition,
         draft.name,
         draft.version,
         draft.valid_now,
+        or_twin,
         lines_of(definition),
     )
     lines = {normalise_name(line.name): line for line in card.lines}
@@ -238,8 +249,12 @@ def card_of_draft(draft: Draft, tenant: Tenant) -> CardPolicy:
     return card
 
 
-def find_card(items: list[DraftItem], tenant: Tenant) -> CredentialDefinition:
-    """The only definition to which all items are restricted. Raises NotOneCard."""
+def find_card(
+    items: list[DraftItem], tenant: Tenant
+) -> tuple[CredentialDefinition, bool]:
+    """The only definition to which all items are restricted, and whether its twin is
+    allowed too. Raises NotOneCard.
+    """
     restrictions = [
         {part: text for part, text in alternative.items() if text.strip()}
         for item in items
@@ -248,13 +263,13 @@ def find_card(items: list[DraftItem], tenant: Tenant) -> CredentialDefinition:
     first = restrictions[0] if restrictions else {}
     if not first or any(one != first for one in restrictions):
         raise NotOneCard("it does not ask for one kind of card only")
-    if first.keys() != {"definition"} or any(item.more for item in items):
+    if first.keys() - {TWIN} != {"definition"} or any(item.more for item in items):
         raise NotOneCard("it has other conditions")
     rows = CredentialDefinition.active_of(tenant)
     found = rows.filter(definition_id=first["definition"]).first()
     if not found:
         raise NotOneCard("it asks for a card that you do not issue")
-    return found
+    return found, TWIN in first
 
 
 def take_over(item: DraftItem, lines: dict[str, CardLine]) -> None:

@@ -22,7 +22,7 @@ from verifications.present_proof.requests import declared_integers
 from verifications.proofs import proof_policy
 from verifications.proofs.ledger_reader import LedgerReader
 from verifications.proofs.policy import Policy
-from verifications.twins import with_twins
+from verifications.twins import find_twins
 
 MAX_SAMPLES = 20
 MANUAL = "Revoked: a holder may choose it, autoSelect does not."
@@ -150,10 +150,11 @@ def review_policy(
     Call it outside of transactions: it reads the ledger.
     """
     ledger, now = ReadOnce(LedgerReads(tenant)), int(time.time())
-    asked = with_twins(policy, tenant.pk)
+    twins = find_twins(policy, tenant.pk)
+    asked = policy.admit_twins(twins)
     integers = declared_integers(asked, tenant.pk)
     tried = try_policy(asked, samples, ledger, now, integers)
-    return tried, lint_policy(policy, tried, ledger, now)
+    return tried, lint_policy(policy, tried, ledger, now, twins)
 
 
 class PolicyTrials(View):

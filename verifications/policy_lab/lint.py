@@ -22,10 +22,12 @@ from verifications.proofs.ledger_reader import LedgerReader
 from verifications.proofs.policy import (
     CLOCK_SKEW_SECONDS,
     LOWER_BOUND_TYPES,
+    OR_TWIN,
     REVOCATION_REQUIREMENT,
     Policy,
     PolicyItem,
     Restriction,
+    Twins,
 )
 from verifications.proofs.proof_items import credential_facts, schema_facts
 from verifications.proofs.request_building import needs_bound
@@ -76,10 +78,18 @@ class Review:
     them. policy: with its attributes resolved (see `attribute_meaning`) and the dates of
     `now`; the trial has those of the latest time that the policy names, if that is
     later. ledger: asked for the same ids again and again, so it should remember them;
-    outside of transactions.
+    outside of transactions. twins: those that the policy allows.
     """
 
-    def __init__(self, policy: Policy, trial: Trial, ledger: LedgerReader, now: int):
+    def __init__(
+        self,
+        policy: Policy,
+        trial: Trial,
+        ledger: LedgerReader,
+        now: int,
+        twins: Twins,
+    ) -> None:
+        self.twins = twins
         self.written_policy = policy
         self.policy = resolve_attributes(policy.resolve_dates(now), ledger)
         self.trial = trial
@@ -217,6 +227,19 @@ def unknown_definition(review: Review) -> Findings:
                 "so nobody has such a credential. Choose another one."
             )
             yield f"{path}.credentialDefinitionId", message
+
+
+def no_twin(review: Review) -> Findings:
+    for path, item, restriction in review.restrictions:
+        if restriction.or_twin and not review.twins.get(
+            restriction.definition_id or ""
+        ):
+            message = (
+                f"The definition chosen for {quoted_names(item)} has no twin that is "
+                "known here, so it is asked for alone until one is made on this server. "
+                "If its issuer is elsewhere, choose both definitions."
+            )
+            yield f"{path}.{OR_TWIN}", message
 
 
 def unknown_schema(review: Review) -> Findings:
@@ -459,6 +482,7 @@ RULES: tuple[Callable[[Review], Findings], ...] = (
     no_issuer,
     unknown_definition,
     unknown_schema,
+    no_twin,
     restriction_never_met,
     attribute_not_in_schema,
     two_readings,
@@ -478,15 +502,19 @@ RULES: tuple[Callable[[Review], Findings], ...] = (
 
 
 def lint_policy(
-    policy: Policy, trial: Trial, ledger: LedgerReader, now: int
+    policy: Policy,
+    trial: Trial,
+    ledger: LedgerReader,
+    now: int,
+    twins: Twins | None = None,
 ) -> list[Finding]:
     """Return all findings about a policy, in the order of the rules.
 
     trial: of sample credentials. The rules about values and about issued credentials
-    use the samples that satisfy the item. now: unix seconds. `ledger` may raise if it
-    cannot be reached.
+    use the samples that satisfy the item. now: unix seconds. twins: those that the
+    policy allows. `ledger` may raise if it cannot be reached.
     """
-    review = Review(policy, trial, ledger, now)
+    review = Review(policy, trial, ledger, now, twins or {})
     return [
         Finding(rule.__name__, path, message)
         for rule in RULES

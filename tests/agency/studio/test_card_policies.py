@@ -74,6 +74,25 @@ def test_a_card_that_can_be_cancelled_must_not_be(browser, url, api):
         assert ("valid_now" in open_newest(browser, url)) == is_ticked
 
 
+def test_its_twin_is_a_box_that_comes_back(browser, url, api, card):
+    assert "its twin" not in open_page(browser, url)
+    twin = CredentialDefinition.objects.filter(pk=define(api, "Twin").pk)
+    twin.update(twin_of=card.definition_id)
+    fields = fields_of(open_page(browser, url, f"?definition={card.pk}"))
+    assert "or_twin" not in fields
+    saved = save(browser, url, fields, or_twin="on")
+    either = [{"credentialDefinitionId": card.definition_id, "orTwin": True}]
+    items = saved["attributes"] + saved["predicates"]
+    assert [one["restrictions"] for one in items] == [either, either]
+    twin.update(twin_of="")  # the box stays where the policy says it
+    again = open_newest(browser, url)
+    assert (again["view"], again["or_twin"]) == (["card"], ["on"])
+    assert save(browser, url, again)["attributes"] == saved["attributes"]
+    del again["or_twin"]
+    [item] = save(browser, url, again, version="3.0")["attributes"]
+    assert item["restrictions"] == only_of(card)["restrictions"]
+
+
 DATES = [
     ("today", "", ">=", "today"), ("days", "30", ">=", "today+30d"),
     ("years", "18", "<=", "today-18y"), (">=", "2026-01-31", ">=", 20260131),
