@@ -6,6 +6,7 @@ from connections.didcomm.message import PREFIX
 from connections.protocols.discover_features import DISCLOSE
 from core.errors import Conflict
 from credentials.models import CredentialDefinition
+from tests.agency.holders.links.test_kiosks import Screen, take_answer
 from tests.support.errors import assert_error, error_of
 from tests.support.own_webvh import row_of
 from tests.support.people import Organization
@@ -119,6 +120,18 @@ def test_a_twin_that_is_made_after_the_policy_is_allowed_too(faber, acme, badge,
     assert again["policy"] == after["policy"]
 
 
+def test_who_tries_a_policy_is_told_that_there_is_no_twin_yet(faber, acme, badge):
+    policy = policy_about(restriction_to(badge), revocationRequirement=NOW)
+
+    def told():
+        found = acme.post("/verificationPolicies/try", policy)["lint"]
+        return [one["path"] for one in found if one["code"] == "no_twin"]
+
+    assert told() == ["attributes[0].restrictions[0].orTwin"]
+    faber.post(twin_path(badge))
+    assert not told()
+
+
 def test_what_was_issued_of_a_deleted_twin_is_proven(faber, acme, badge, twin, alice):
     alice.receives(faber, twin, VALUES)
     faber.delete(f"/definitions/credentials/{twin['definitionId']}")
@@ -208,7 +221,7 @@ def test_a_phone_of_version_1_is_asked_for_the_definition_it_can_name(
         assert_error(error, 409, "needs_version_2")
 
 
-def test_links_and_kiosks_ask_for_both(faber, acme, badge, twin, alice):
+def test_links_ask_for_both(faber, acme, badge, twin, alice):
     stored = acme.post("/verificationPolicies", policy_about(restriction_to(badge)))
     ids = [badge["definitionId"], twin["definitionId"]]
     path = f"/verifications/policy/{stored['policyId']}"
@@ -226,6 +239,19 @@ def test_links_and_kiosks_ask_for_both(faber, acme, badge, twin, alice):
     proven = acme.get(f"/verifications/{shared['verificationId']}")
     assert proven["isValid"]
     assert proven["proof"]["level"]["credentialDefinitionId"] == twin["definitionId"]
+
+
+def test_a_kiosk_asks_for_both_and_shows_the_answer(faber, acme, badge, twin, alice):
+    alice.receives(faber, twin, VALUES)
+    stored = acme.post("/verificationPolicies", policy_about(restriction_to(badge)))
+    desk = {"name": "Desk", "policyId": stored["policyId"], "shownItems": ["level"]}
+    screen = Screen(acme.post("/kiosks", desk)["url"])
+    assert screen.state == "asking"
+    take_answer(alice, screen)
+    assert screen.state == "valid" and VALUES["level"] in screen.page
+    row = Verification.objects.get(role="verifier")
+    shown = acme.get(f"/verifications/{row.pk}")["proof"]["level"]
+    assert shown["credentialDefinitionId"] == twin["definitionId"]
 
 
 @pytest.mark.parametrize(

@@ -672,13 +672,26 @@ def test_a_twin_moves_with_the_definition_that_it_is_of(
     faber.put("/tenants/webvhDid", {})
     own = faber.defines("name", supportRevocation=True)
     twin = faber.post(f"/definitions/credentials/{own['definitionId']}/twin")
+    graduate = faber.hosts()
+    graduate.receives(faber, twin, {"name": "Alice"})
+    either = {"credentialDefinitionId": own["definitionId"], "orTwin": True}
+    item = {"policyName": "name", "restrictions": [either]}
+    asked = {"name": "P", "version": "1.0", "attributes": [item]}
+    policy_id = faber.post("/verificationPolicies", asked)["policyId"]
     leave_installation(faber, file, settings)
     imports(file)
     for one in (own, twin):
         assert faber.get(f"/definitions/credentials/{one['definitionId']}") == one
-    alice = faber.hosts()
-    alice.receives(faber, twin, {"name": "Alice"})
+    student = faber.hosts()
+    student.receives(faber, twin, {"name": "Alice"})
     assert read_all(faber) == 4
+    for holder in (graduate, student):
+        path = f"/verifications/policy/{policy_id}/connections/"
+        sent = faber.put(path + holder.known_as(faber), {})
+        holder.auto_selects()
+        proven = faber.get(f"/verifications/{sent['verificationId']}")
+        shown = proven["proof"]["name"]["credentialDefinitionId"]
+        assert proven["isValid"] and shown == twin["definitionId"]
 
 
 @pytest.mark.parametrize(

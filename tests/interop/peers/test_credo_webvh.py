@@ -39,10 +39,9 @@ def connects(organization, credo):
     return invited["connectionId"], theirs
 
 
-def asks(organization, connection, did):
+def asks(organization, connection, restriction):
     body = {"name": "P", "version": "1.0", "revocationRequirement": {"validNow": True}}
-    restrictions = [{"issuerDid": did}]
-    body |= {"attributes": [{"policyName": "level", "restrictions": restrictions}]}
+    body |= {"attributes": [{"policyName": "level", "restrictions": [restriction]}]}
     made = organization.post(f"/verifications/policy/connections/{connection}", body)
     return f"/verifications/{made['verificationId']}"
 
@@ -56,9 +55,9 @@ def has_rotated(organization):
     return organization.get("/tenants/webvhDid")["state"] == "Active"
 
 
-def asks_credo(organization, credo, link, did, **how):
+def asks_credo(organization, credo, link, restriction, **how):
     """What became of a request that Credo answers."""
-    proof = asks(organization, link[0], did)
+    proof = asks(organization, link[0], restriction)
     asked = received(credo, "requests", link[1], "request-received")["id"]
     credo.does("prove", asked, format="anoncreds", **how)
     return organization.reaches(proof, "Accepted")
@@ -70,26 +69,44 @@ def test_credo_takes_our_credential_and_proves_it_until_it_is_revoked(
     definition = faber.defines(*VALUES, supportRevocation=True)["definitionId"]
     did = definition.partition("/")[0]
     assert did.startswith("did:webvh:Qm") and AGENCY_HOST in did
+    issued_by = {"issuerDid": did}
     link, verifier = connects(faber, credo), connects(acme, credo)
     path = offers(faber, definition, link[0])
     takes(credo, link[1])
     faber.reaches(path, "Issued")
-    shown = asks_credo(acme, credo, verifier, did)
+    shown = asks_credo(acme, credo, verifier, issued_by)
     assert shown["isValid"] is True, shown["checks"]
 
     faber.post("/tenants/webvhDid/rotation", {})
     credo.does("forget", did)
-    shown = asks_credo(acme, credo, verifier, did)
+    shown = asks_credo(acme, credo, verifier, issued_by)
     assert shown["isValid"] is True, shown["checks"]
     eventually(lambda: has_rotated(faber), 120)
     credo.does("forget", did)
-    shown = asks_credo(acme, credo, verifier, did)
+    shown = asks_credo(acme, credo, verifier, issued_by)
     assert shown["isValid"] is True, shown["checks"]
 
     faber.delete(path)
     eventually(lambda: any(one["isRevoked"] for one in credo.does("offers", link[1])))
-    shown = asks_credo(acme, credo, verifier, did, evenRevoked=True)
+    shown = asks_credo(acme, credo, verifier, issued_by, evenRevoked=True)
     assert shown["isValid"] is False
+
+
+def test_credo_shows_the_twin_where_a_policy_names_the_definition(
+    agency_on_web, acme, credo
+):
+    college = agency_on_web.organization("College")
+    college.put("/tenants/webvhDid", {})
+    own = college.defines(*VALUES, supportRevocation=True)["definitionId"]
+    twin = college.post(f"/definitions/credentials/{own}/twin", {})["definitionId"]
+    link, verifier = connects(college, credo), connects(acme, credo)
+    path = offers(college, own, link[0])  # Credo takes the twin
+    takes(credo, link[1])
+    college.reaches(path, "Issued")
+    either = {"credentialDefinitionId": own, "orTwin": True}
+    shown = asks_credo(acme, credo, verifier, either)
+    assert shown["isValid"] is True, shown["checks"]
+    assert shown["proof"]["level"]["credentialDefinitionId"] == twin
 
 
 def test_a_wallet_here_takes_the_credential_of_credo_and_proves_it_until_it_is_revoked(
@@ -118,6 +135,6 @@ def test_a_wallet_here_takes_the_credential_of_credo_and_proves_it_until_it_is_r
 
 
 def proves(acme, alice, did):
-    path = asks(acme, alice.known_as(acme), did)
+    path = asks(acme, alice.known_as(acme), {"issuerDid": did})
     alice.put(f"/verifications/{the_request(alice)}/autoSelect")
     return acme.reaches(path, "Accepted")
