@@ -25,9 +25,11 @@ from connections.messaging.outbox import HostedMessage
 from connections.models import Connection, OutboundMessage
 from core.work import transactions
 from credentials.ledgers.webvh import served_logs
+from credentials.ledgers.webvh.log import check_log
 from credentials.models import PublishedObject, WebvhDid
 from tenants import audit, sealed_columns, vault
 from tenants.lifecycle import freezing
+from tenants.lifecycle.provisioning import remove_organization
 from tenants.models import ApiKey, AuditEntry, DataKey, Erasure, Network, Tenant
 from tenants.models import Provider as Account
 from tests.factories import NetworkFactory, UserFactory
@@ -38,7 +40,13 @@ from tests.support.errors import assert_error
 from tests.support.move_files import MoveFile
 from tests.support.openid_wallet import OpenIdWallet
 from tests.support.outside_agent import Agent
-from tests.support.own_webvh import on_webvh, read_all, read_log
+from tests.support.own_webvh import (
+    fetch,
+    on_webvh,
+    read_all,
+    read_log,
+    read_resource,
+)
 from tests.support.paths import ROOT
 from tests.support.people import Organization, Provider
 from tests.support.pictures import picture, storage, uploads
@@ -659,6 +667,45 @@ def test_a_did_webvh_moves_with_its_log_keys_and_resources(
     assert read_log(webvh_college, known).versions == 3
     webvh_college.defines("name")
     assert PublishedObject.objects.filter(network="webvh").count() == 2 + 3 + 2
+
+
+def copy_as_the_page_says():
+    """Return what takes to another database what deleted organizations have left."""
+    page = (ROOT / "docs/operations/moving.md").read_text()
+    commands = re.findall(r"^ +copy (\w+) '(.+)'$", page, re.MULTILINE)
+    copied = {}
+    with connection.cursor() as cursor:
+        for table, rows in commands:
+            with cursor.copy(f"COPY ({rows}) TO STDOUT") as copy:
+                copied[table] = b"".join(map(bytes, copy))
+
+    def paste():
+        with connection.cursor() as cursor:
+            for table, rows in copied.items():
+                with cursor.copy(f"COPY {table} FROM STDIN") as copy:
+                    copy.write(rows)
+
+    return paste
+
+
+def test_the_log_of_an_organization_that_was_deleted_is_copied(webvh_college, settings):
+    """Else nobody proves what it has issued once the address leads to the target."""
+    remove_organization(webvh_college.tenant, by=audit.SYSTEM)
+    worker_erases()
+    row = WebvhDid.objects.get()
+    Organization("Acme", network_id="webvh")  # it moves by itself
+    resources = list(row.resources.values_list("document", flat=True))
+    paste = copy_as_the_page_says()
+    database.clear(None)
+    settings.MASTER_KEY = os.urandom(32)
+    vault.forget_keys()
+    paste()
+    assert WebvhDid.objects.get().did == row.did
+    answer = fetch(row.log_url)
+    document = check_log(row.did, answer.content, time.time(), None).document
+    for one in map(json.loads, resources):
+        read_resource(one["id"], one["metadata"]["resourceType"], document)
+    assert len(resources) > 3
 
 
 def test_a_twin_moves_with_the_definition_that_it_is_of(
