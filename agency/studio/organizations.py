@@ -24,6 +24,7 @@ from agency.studio.pages import (
 from agency.words.cards import Card, Entry
 from core.errors import AgencyError, Conflict, Forbidden
 from core.work import transactions
+from credentials.models import WebvhDid
 from tenants import audit
 from tenants.lifecycle.deletion import end_deletion, key_that_asked, undo_deletion
 from tenants.lifecycle.provisioning import (
@@ -151,7 +152,9 @@ def delete_organization(request: MemberRequest) -> HttpResponse:
     """
     form = DeletionForm(request.POST or None, name=request.tenant.name)
     if not form.is_valid():
-        return render(request, "studio/delete_organization.html", {"form": form})
+        live = WebvhDid.objects.filter(tenant=request.tenant, next_key__isnull=False)
+        context = {"form": form, "has_webvh": live.exists()}
+        return render(request, "studio/delete_organization.html", context)
     remove_organization(request.tenant, by=request)
     messages.success(request, f"{request.tenant} is deleted.")
     return redirect("studio:organizations")

@@ -96,6 +96,15 @@ def test_the_keys_are_rotated_after_a_question(browser, page, made):
     assert (made.state, made.versions) == ("Active", 3)
 
 
+def test_who_deletes_an_organization_reads_what_becomes_of_its_did(
+    browser, url, page, made
+):
+    said = "Its did:webvh is frozen"
+    assert said in read(browser, f"{url}/delete")
+    browser.send(f"{page}/end")
+    assert said not in read(browser, f"{url}/delete")
+
+
 @pytest.mark.parametrize(
     "given, state", [({}, "Frozen"), ({"deactivate": "on"}, "Deactivated")]
 )
