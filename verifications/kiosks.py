@@ -56,6 +56,13 @@ class Screen(NamedTuple):
     seconds: int = 0
 
 
+class NoCard(NamedTuple):
+    """What a kiosk says to whoever has no card, and the address where they go on."""
+
+    text: str = ""
+    url: str = ""
+
+
 def create_kiosk(
     tenant: Tenant,
     policy: VerificationPolicy,
@@ -63,6 +70,7 @@ def create_kiosk(
     seconds: int,
     shown_items: list[str],
     protocol: str = "",
+    no_card: NoCard = NoCard(),  # noqa: B008 – it cannot change
 ) -> Kiosk:
     """Create a kiosk with its link as `url`, which cannot be read again.
 
@@ -86,6 +94,8 @@ def create_kiosk(
         seconds=seconds,
         shown_items=shown_items,
         protocol=protocol,
+        no_card_text=no_card.text,
+        no_card_url=no_card.url,
         sha256=tokens.digest_of(token),
     )
     with transactions.atomic():

@@ -90,6 +90,9 @@ class Kiosk(Record):
     shown_items = models.JSONField(default=list)
     # By which it asks, if that is not as the organization asks by DIDComm.
     protocol = models.CharField(max_length=9, blank=True, default="", db_default="")
+    # What the screen says to whoever has no card, and where to go on.
+    no_card_text = models.CharField(max_length=300, default="", db_default="")
+    no_card_url = models.CharField(max_length=200, default="", db_default="")
     sha256 = models.BinaryField(unique=True)
     last_seen_at = models.DateTimeField(null=True)
     # The request on the screen. Without a foreign key: deleting a verification stays as

@@ -25,6 +25,7 @@ from verifications.kiosks import (
     MAX_KIOSKS,
     MAX_SECONDS,
     MIN_SECONDS,
+    NoCard,
     create_kiosk,
     revoke_kiosk,
 )
@@ -46,6 +47,19 @@ class KioskForm(OnceForm):
         required=False,
         widget=forms.CheckboxSelectMultiple,
     )
+    no_card_text = forms.CharField(
+        label="What to do without a card",
+        required=False,
+        max_length=300,
+        help_text="The screen says it under “I have no card”.",
+    )
+    no_card_url = forms.CharField(
+        label="Where to get one",
+        required=False,
+        max_length=200,
+        widget=forms.URLInput,
+        help_text="A page of yours. The screen shows it as a QR code.",
+    )
 
     def __init__(
         self, data: QueryDict | None = None, *, policy: VerificationPolicy
@@ -65,6 +79,8 @@ class KioskForm(OnceForm):
             "policyId": str(self.policy.pk),
             "seconds": cleaned.get("seconds"),
             "shownItems": cleaned.get("shown_items"),
+            "noCardText": cleaned.get("no_card_text"),
+            "noCardUrl": cleaned.get("no_card_url"),
         }
         if not self.errors:
             self.body = read_parameters(self, KioskParameters, body)
@@ -107,6 +123,7 @@ def new_kiosk(request: MemberRequest) -> HttpResponse:
                 name=form.body["name"],
                 seconds=form.body["seconds"],
                 shown_items=form.body["shownItems"],
+                no_card=NoCard(form.body["noCardText"], form.body["noCardUrl"]),
             )
             context |= {"kiosk": kiosk, "picture": qr_codes.data_address(kiosk.url)}
             return render(request, "studio/kiosk_created.html", context)

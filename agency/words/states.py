@@ -162,13 +162,13 @@ VERIFICATION: Table = {
         "The proof is valid: it shows what was asked for.",
         badge="good",
         link=LinkState.DONE,
-        kiosk=gettext_lazy("The proof is valid"),
+        kiosk=gettext_lazy("Valid"),
     ),
     ("verifier", NOT_VALID): Words(
         "The proof is not valid.",
         badge="bad",
         link=LinkState.FAILED,
-        kiosk=gettext_lazy("The proof is not valid"),
+        kiosk=gettext_lazy("Not valid"),
     ),
     ("verifier", V.REJECTED): Words(
         "It was ended before a proof came. Ask again if it is still needed.",

@@ -9,11 +9,12 @@ from core.api.openapi.operation import operation
 from core.api.pagination import ListQuery, list_parameters
 from core.api.serializers import Contract, IntegerField, Parameters
 from core.api.views import View, get_or_404
-from tenants import audit
+from tenants import audit, branding
 from tenants.models import Scope
 from verifications.kiosks import (
     MAX_SECONDS,
     MIN_SECONDS,
+    NoCard,
     create_kiosk,
     revoke_kiosk,
 )
@@ -21,6 +22,8 @@ from verifications.models import Kiosk, VerificationPolicy
 from verifications.openid4vp.requests import OPENID4VP
 
 PROTOCOLS = [OPENID4VP]
+NO_CARD_TEXT = "What the screen says to whoever has no card."
+NO_CARD_URL = "The https address where they go on; the screen shows it as a QR code."
 SHOWN_ITEMS = "The `policyName` of each item whose values appear on the screen."
 
 
@@ -44,6 +47,18 @@ class KioskParameters(Parameters):
         max_length=125,
         help_text=f"{SHOWN_ITEMS} Without it, only whether the proof is valid.",
     )
+    noCardText = serializers.CharField(
+        required=False, allow_blank=True, max_length=300, help_text=NO_CARD_TEXT
+    )
+    noCardUrl = serializers.CharField(
+        required=False, allow_blank=True, max_length=200, help_text=NO_CARD_URL
+    )
+
+    def validate_noCardUrl(self, text: str) -> str:
+        try:
+            return branding.clean_https_url(text) if text.strip() else ""
+        except ValueError as error:
+            raise serializers.ValidationError(str(error)) from None
 
 
 class KioskContract(Contract[Kiosk]):
@@ -57,6 +72,8 @@ class KioskContract(Contract[Kiosk]):
     protocol = serializers.CharField(
         required=False, help_text="`openid4vp`, if by that."
     )
+    noCardText = serializers.CharField(required=False, help_text=NO_CARD_TEXT)
+    noCardUrl = serializers.CharField(required=False, help_text=NO_CARD_URL)
     createdAtUtc = serializers.DateTimeField(source="created_at")
     updatedAtUtc = serializers.DateTimeField(source="updated_at")
     lastSeenAtUtc = serializers.DateTimeField(
@@ -67,6 +84,12 @@ class KioskContract(Contract[Kiosk]):
 
     def get_protocol(self, kiosk: Kiosk) -> str | None:
         return kiosk.protocol or None
+
+    def get_noCardText(self, kiosk: Kiosk) -> str | None:
+        return kiosk.no_card_text or None
+
+    def get_noCardUrl(self, kiosk: Kiosk) -> str | None:
+        return kiosk.no_card_url or None
 
 
 class NewKioskContract(KioskContract):
@@ -94,6 +117,7 @@ class Kiosks(View):
             seconds=body["seconds"],
             shown_items=body["shownItems"],
             protocol=body.get("protocol", ""),
+            no_card=NoCard(body.get("noCardText", ""), body.get("noCardUrl", "")),
             shown_once=True,  # the response has the token
         )
         return self.to_response(NewKioskContract, made)

@@ -26,6 +26,7 @@ from agency.words.cards import definitions_of
 from agency.words.links import with_name
 from agency.words.reasons import causes_of
 from agency.words.states import words_of
+from connections.api import qr_codes
 from core.api.exceptions import plain_error_response
 from core.database.uuids import parse_uuid
 from core.errors import AgencyError
@@ -196,6 +197,9 @@ def kiosk_response(
             context |= draw_shown(*context["shown"])
         if "link" in context:
             context["contents"] = contents_of(context["link"])
+            context["no_card"] = kiosk
+            if kiosk and kiosk.no_card_url:
+                context["no_card_picture"] = qr_codes.data_address(kiosk.no_card_url)
         status = 200 if kiosk else 404
         response = render(request, TEMPLATE + part, context, status=status)
     response["Content-Language"] = language

@@ -2,8 +2,10 @@
 
 // Pages with a live part. What was opened stays open when the page is read again (poll.js).
 let opened = [];
+let hadCode = false;
 
 document.addEventListener("htmx:beforeSwap", () => {
+  hadCode = Boolean(document.querySelector("#live .qr"));
   opened = [...document.querySelectorAll("#live details[open][id]")].map((details) => details.id);
 });
 
@@ -11,6 +13,11 @@ document.addEventListener("htmx:afterSwap", () => {
   for (const id of opened) {
     const details = document.getElementById(id);
     if (details) details.open = true;
+  }
+  // The code that a phone has scanned turns into the card.
+  if (hadCode && !document.querySelector("#live .qr")) {
+    const card = document.querySelector("#live .id-card");
+    if (card) card.classList.add("turned");
   }
   const announced = document.getElementById("state-change");
   if (announced) {

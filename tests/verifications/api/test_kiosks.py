@@ -49,6 +49,10 @@ CANNOT_BE_SHOWN = [
     ({"seconds": 2}, "invalid_request"),
     ({"seconds": 61}, "invalid_request"),
     ({"name": ""}, "invalid_request"),
+    ({"noCardUrl": "http://faber.example"}, "invalid_request"),
+    ({"noCardUrl": "javascript:alert(1)"}, "invalid_request"),
+    ({"noCardUrl": f"https://{'x' * 200}.example"}, "invalid_request"),
+    ({"noCardText": "x" * 301}, "invalid_request"),
 ]
 
 

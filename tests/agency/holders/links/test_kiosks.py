@@ -131,6 +131,46 @@ def test_a_value_that_is_a_day_is_shown_as_one(opens, faber):
     assert "30 Nov 2027" in screen.page and "20271130" not in screen.page
 
 
+def test_the_verdict_is_read_from_afar_and_the_card_is_beside_it(opens, faber):
+    design = {"names": {"en": "Member card"}, "labels": {"name": {"en": "Full name"}}}
+    made = faber.defines("name", "born", name="Member", display=design)
+    bob = faber.hosts("Bob")
+    bob.receives(faber, made, {"name": "Bob", "born": "19990417"})
+    only = {"restrictions": [{"credentialDefinitionId": made["definitionId"]}]}
+    who, born = (attribute(name, policyName=name, **only) for name in ("name", "born"))
+    screen = opens([who, born], shownItems=["name"])
+    assert screen.state == "asking" and "Member card" in screen.page
+    take_answer(bob, screen)
+    assert screen.state == "valid"
+    assert "<h1>Valid</h1>" in screen.page and "Member card" in screen.page
+    assert "<bdi>Full name</bdi>" in screen.page and "<bdi>Bob</bdi>" in screen.page
+    # What the kiosk does not show stays blank.
+    assert "1999" not in screen.page and screen.page.count('class="id-blank"') == 1
+
+
+def test_whoever_has_no_card_reads_what_to_do(opens, graduate):
+    words = {"noCardText": "Ask <b>in room 12</b>.", "noCardUrl": "https://f.example/c"}
+    screen = opens(**words)
+    assert screen.state == "asking" and "I have no card" in screen.page
+    assert "<bdi>Ask &lt;b&gt;in room 12&lt;/b&gt;.</bdi>" in screen.page
+    # A code, as nobody may leave the page on this device.
+    assert "https://f.example/c</bdi>" in screen.page
+    assert "data:image/svg+xml;base64," in screen.page
+    assert 'href="https://f.example' not in screen.page
+    take_answer(graduate, screen)
+    assert screen.state == "valid" and "I have no card" not in screen.page
+
+
+def test_without_words_of_the_organization_there_is_no_such_button(screen):
+    assert "I have no card" not in screen.page
+
+
+def test_without_scripts_it_says_what_is_missing(opens):
+    page = opens().open().text
+    said = page.partition("<noscript>")[2].partition("</noscript>")[0]
+    assert "needs JavaScript" in said and "load the page again" in said
+
+
 def test_a_proof_that_is_not_valid_shows_a_cross_and_no_value(opens, graduate):
     screen = opens([*POLICY["attributes"], ELSE])
     assert screen.state == "asking"

@@ -3,6 +3,7 @@
 import pytest
 
 from connections.models import Connection, OutboundMessage
+from credentials.models import Credential
 from tests.agency.studio.exchange.conftest import url_of
 from tests.support import walks
 from tests.support.chromium import DESKTOP, MARKS, OPEN_ALL, PHONE, SMALLEST
@@ -93,6 +94,21 @@ def test_the_page_follows_the_exchange_and_keeps_what_is_open(visit, page, walk)
         "[...document.querySelectorAll('#live time')].map((one) => one.textContent)"
     )
     assert times and not any("UTC" in one for one in times)
+
+
+def test_the_code_turns_into_the_card_when_a_phone_has_taken_it(visit, page, faber):
+    made = faber.defines("name", name="Member")
+    body = {"definitionId": made["definitionId"], "credentialValues": {"name": "Ada"}}
+    offer = faber.post("/credentials", body)
+    page.stop_clock()
+    page = visit(Credential.objects.get(pk=offer["credentialId"]))
+    assert page.evaluate("!!document.querySelector('#live .qr')")
+    faber.hosts("Alice").put_form(
+        "/credentials/fromData", credentialData=offer["offerUrl"]
+    )
+    page.pass_time(TO_LOOK)
+    page.wait_for("!document.querySelector('#live .qr')")
+    assert page.evaluate("!!document.querySelector('#live .id-card.turned')")
 
 
 def test_an_unchanged_page_is_not_swapped(visit, page, walk):
