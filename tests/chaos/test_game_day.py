@@ -258,6 +258,7 @@ def day(home, small_disk):
         "STREAM_PORT": str(free_port(home / "stream_port")),
         "SPARE_KEYS": "0",
         "LOG_LEVEL": "CRITICAL",
+        "WEB_PROCESSES": "2",
     }
     with receiving(seed=1) as receivers, processes(home, **servers) as product:
         receivers.healthy = True

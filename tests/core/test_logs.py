@@ -200,7 +200,7 @@ def test_every_process_writes_json_and_nothing_else(faber, tmp_path, capfd):
         names = ("stream", "worker", "deliver", "beat")
         for name in names:
             product.start(name)
-        product.start_web(WEB_PROCESSES="1")
+        product.start_web()
         product.children("web")[-1].kill()
         wanted = {name: "starts: " for name in names} | {"web": "exit"}
         for name, text in wanted.items():

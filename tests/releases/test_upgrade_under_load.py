@@ -153,7 +153,7 @@ def former_web_in_use(former_release, home, servers, source):
     """The former version's web, with two callers that make connections and write."""
     headers = read_known(former_release)["headers"]["organization"]
     with former_processes(home, source, **servers) as former:
-        former.start_web()
+        former.start_web(WEB_PROCESSES="2")
         office, host = (Caller(former.url, headers, Event()) for _ in range(2))
         pair = Pair(office, host, "", 1)
 

@@ -40,6 +40,8 @@ class Processes:
                 "STREAM_PORT": str(free_port(folder / "stream-port")),
                 "PUBLIC_URL": self.url,
                 "STORAGE_ROOT": str(folder / "storage"),
+                # Tests that need two web processes say so, on any machine.
+                "WEB_PROCESSES": "1",
                 "METRICS_ROOT": str(folder / "metrics"),
                 "PYTHONWARNINGS": (
                     "ignore:You're running the worker with superuser privileges"

@@ -95,6 +95,7 @@ def test_readers_and_webhooks_are_told_and_nothing_is_skipped(
         "DATABASE_URL": pooler.url if pooler else pair.url,
         "REDIS_URL": valkey.start(home / "valkey", durable=False),
         "SPARE_KEYS": "0",
+        "WEB_PROCESSES": "2",
     }
     with receiving(1) as receivers, processes(home, **given) as product:
         receivers.heal()
