@@ -252,6 +252,12 @@ STUDIO_VERIFY_EMAIL = env.bool("STUDIO_VERIFY_EMAIL", default=bool(EMAIL_URL))
 STAFF_SECOND_FACTOR = env.bool("STAFF_SECOND_FACTOR", default=True)
 # Sender of the studio's mail.
 DEFAULT_FROM_EMAIL = env.str("DEFAULT_FROM_EMAIL", default="agency@localhost")
+# Whether organizations may send the [links of their
+# offers](issue-many.md#mails-with-the-links) by mail from here, as `DEFAULT_FROM_EMAIL`.
+# Needs `EMAIL_URL`.
+ORGANIZATION_MAIL = env.bool("ORGANIZATION_MAIL", default=False)
+# Such mails of one organization in a day (UTC); a tenth in its first 24 hours.
+ORGANIZATION_MAILS_A_DAY = env.int("ORGANIZATION_MAILS_A_DAY", default=1000)
 # 1 behind a proxy that sets `X-Forwarded-Proto`; needed for `https://`, unless the web
 # server does TLS itself.
 TRUST_PROXY = env.bool("TRUST_PROXY", default=False)
@@ -515,6 +521,7 @@ PERIODIC_TASKS = {
     "webhooks.tasks.deliver": 5,
     "webhooks.tasks.maintain": 5,
     "agency.mails.tasks.send_webhook_notices": 30,
+    "agency.mails.tasks.send_mailings": 5,
     "webhooks.tasks.delete_old_events": 60,
     "connections.tasks.forget_messages": 60,
     "tenants.tasks.delete_old_sessions_and_pictures": 3600,

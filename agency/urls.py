@@ -5,6 +5,7 @@ from django.urls import URLPattern, URLResolver, include, path
 from django.views.generic import RedirectView
 
 from agency.holders.wallet import urls as web_wallet
+from agency.mails import unsubscribing
 from agency.ops import monitoring, security_contact
 from agency.ops.api import health
 from agency.studio.accounts import rate_limits
@@ -90,6 +91,7 @@ urlpatterns = [
     path("docs/examples.json", document.example_ids, name="docs_examples"),
     path("docs/errors", show_error_codes, name="error_codes"),
     path("docs/", RedirectView.as_view(pattern_name="docs")),
+    path("unsubscribe/<str:token>", unsubscribing.show_page, name="unsubscribe"),
     path("", include("agency.holders.links.urls")),
     path("", include(web_wallet)),
     path("", include("agency.studio.urls")),

@@ -125,3 +125,4 @@ def keep_name_search() -> None:
 @shared_task
 def delete_old_bulks() -> None:
     bulk_retention.delete_old_bulks()
+    bulk_retention.delete_old_mailings()

@@ -1,7 +1,8 @@
-"""The language in which a person wants mails."""
+"""The language in which a person wants mails, and who wants none of links."""
 
 from django.conf import settings
 from django.db import models
+from django.utils import timezone
 
 
 class MailLanguage(models.Model):
@@ -17,3 +18,16 @@ class MailLanguage(models.Model):
 
     def __str__(self) -> str:
         return self.language
+
+
+class Unsubscribed(models.Model):
+    """A mail address to which no organization of this installation sends links.
+
+    digest: keyed, of the address; whoever has the table alone cannot tell whose it is.
+    """
+
+    digest = models.CharField(max_length=64, primary_key=True)
+    created_at = models.DateTimeField(default=timezone.now)
+
+    def __str__(self) -> str:
+        return self.digest[:8]

@@ -9,7 +9,9 @@ from connections.messaging import outbox
 from connections.models import Connection
 from core.api.notes import check_notes
 from core.errors import AgencyError, Invalid
+from core.text.mail_addresses import REFUSED, is_address
 from credentials.bulk.reading import (
+    ADDRESS,
     CONNECTION,
     NAME,
     WALLET,
@@ -105,7 +107,7 @@ def check_values(definition: CredentialDefinition, row: SourceRow) -> list[CellE
 
 
 def check_recipients(wallet: Wallet, rows: list[SourceRow]) -> list[list[CellError]]:
-    """For each row, what is wrong with the connection, wallet or name that it has.
+    """For each row, what is wrong with the connection, wallet, name or address that it has.
 
     Three statements for all rows.
     """
@@ -123,6 +125,8 @@ def check_recipients(wallet: Wallet, rows: list[SourceRow]) -> list[list[CellErr
         if len(to.name) > MAX_RECIPIENT_NAME:
             message = f"Give at most {MAX_RECIPIENT_NAME} characters."
             errors.append(CellError(NAME, "invalid_request", message))
+        if to.mail_address and not is_address(to.mail_address):
+            errors.append(CellError(ADDRESS, "invalid_request", REFUSED))
         if to.connection_id and to.wallet_id:
             message = "Give a connection or a hosted wallet, not both."
             errors.append(CellError(WALLET, "invalid_request", message))

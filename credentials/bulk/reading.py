@@ -3,8 +3,8 @@
 A workbook becomes CSV first (workbooks.py).
 
 A CSV file has a header with the names of the attributes and, if wanted, `connectionId`,
-`walletId` or `recipientName`, and `reference`. A JSON row is an object with
-`credentialValues`, the same four, and `metadata`.
+`walletId`, `recipientName` or `mailAddress`, and `reference`. A JSON row is an object with
+`credentialValues`, the same five, and `metadata`.
 """
 
 import codecs
@@ -19,7 +19,8 @@ from core.text import bounded_json
 
 CONNECTION, WALLET, VALUES = "connectionId", "walletId", "credentialValues"
 NAME = "recipientName"  # of an offer by a link
-RECIPIENTS = (CONNECTION, WALLET, NAME)
+ADDRESS = "mailAddress"  # to which its link may be mailed
+RECIPIENTS = (CONNECTION, WALLET, NAME, ADDRESS)
 REFERENCE, METADATA = "reference", "metadata"
 NOTES = (REFERENCE, METADATA)
 MEMBERS = {*RECIPIENTS, VALUES, *NOTES}
@@ -52,6 +53,7 @@ class Recipient(NamedTuple):
     connection_id: str = ""
     wallet_id: str = ""
     name: str = ""
+    mail_address: str = ""
 
 
 class SourceRow(NamedTuple):

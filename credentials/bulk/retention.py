@@ -7,6 +7,7 @@ from django.utils import timezone
 
 from core.work.retention import BatchBudget, TimeBudget, delete_in_batches
 from credentials.models.bulk import Bulk, BulkRow
+from credentials.models.mailing import MailDay, Mailing, MailingRow
 
 KEPT = timedelta(days=30)
 # Of a bulk that is hidden (started_at is None): the process that stored or deleted
@@ -31,9 +32,21 @@ def delete_old_bulks() -> int:
 
 
 def delete_rows(bulk: Bulk, budget: BatchBudget) -> int:
-    """Delete the rows of a bulk. Return how many."""
+    """Delete the rows of a bulk and its mails. Return how many."""
+    mails = MailingRow.objects.filter(mailing__bulk=bulk).only("pk", "mailing")
+    deleted = delete_in_batches(mails, budget)
     rows = BulkRow.objects.filter(bulk=bulk).only("pk", "bulk", "number")
-    return delete_in_batches(rows, budget, by="number")
+    return deleted + delete_in_batches(rows, budget, by="number")
+
+
+def delete_old_mailings() -> int:
+    """Delete those of single offers, with their addresses. Return how many.
+
+    And the numbers of mails of days that are over.
+    """
+    MailDay.objects.filter(day__lt=(timezone.now() - KEPT).date()).delete()
+    old = Mailing.objects.filter(bulk=None, updated_at__lt=timezone.now() - KEPT)
+    return delete_in_batches(old.only("pk"), BatchBudget())
 
 
 def discard_bulk(bulk: Bulk) -> None:

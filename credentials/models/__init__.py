@@ -10,6 +10,7 @@ from credentials.models.definition_format import DefinitionFormat
 from credentials.models.formats import CredentialFormat
 from credentials.models.grant import Grant, SpentNonce
 from credentials.models.last_document import LastDocument
+from credentials.models.mailing import MailDay, Mailing, MailingRow
 from credentials.models.name_search import NameDigests, NameKey
 from credentials.models.publication import Publication
 from credentials.models.registry import RevocationRegistry
@@ -25,6 +26,9 @@ __all__ = [
     "DefinitionFormat",
     "Grant",
     "LastDocument",
+    "MailDay",
+    "Mailing",
+    "MailingRow",
     "NameDigests",
     "NameKey",
     "SpentNonce",

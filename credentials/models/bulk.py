@@ -285,7 +285,8 @@ class BulkRow(NotedRow, Record):
     Waiting → Offered | Failed;   Failed ─retry→ Waiting
 
     number: of the row in the file. values: sealed; None once it is offered, and if it
-    can never be. recipient_name: of the link, as the values. errors: `[{column, code,
+    can never be. recipient_name: of the link, as the values. mail_address: where its link may
+    be mailed to, sealed; it stays until the bulk is deleted. errors: `[{column, code,
     message}]`, without values. Notes: of the credential that is to be offered, which
     has them then.
     """
@@ -310,6 +311,7 @@ class BulkRow(NotedRow, Record):
     wallet_id = models.CharField(max_length=128, blank=True)
     values = models.BinaryField(null=True)
     recipient_name = models.BinaryField(null=True)
+    mail_address = models.BinaryField(null=True)
     errors = models.JSONField(default=list)
     credential = models.ForeignKey(Credential, on_delete=models.SET_NULL, null=True)
 

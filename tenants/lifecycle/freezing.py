@@ -21,7 +21,7 @@ from connections.models import InboundMessage, OutboundMessage
 from core.database import clock
 from core.work import transactions
 from core.work.leases import QueuedJob
-from credentials.models import Bulk, Publication
+from credentials.models import Bulk, Mailing, Publication
 from sandbox.models import SimulatedAnswer
 from tenants import audit
 from tenants.models import Tenant
@@ -38,8 +38,8 @@ MARGIN_SECONDS = 5
 # Workers end their calls, and transactions end, long before.
 WAIT_SECONDS = 180
 QUEUES: tuple[type[QueuedJob], ...] = (
-    InboundMessage, OutboundMessage, Publication, Bulk, SimulatedAnswer, Delivery,
-    WaitingAnswer,
+    InboundMessage, OutboundMessage, Publication, Bulk, Mailing, SimulatedAnswer,
+    Delivery, WaitingAnswer,
 )  # fmt: skip
 
 

@@ -212,6 +212,8 @@ BULK = (
     Part("credentials_namedigests"),
     Part("credentials_bulk", changes=HELD),
     Part("credentials_bulkrow"),
+    Part("credentials_mailing", changes=HELD),
+    Part("credentials_mailingrow"),
     Part("verifications_verificationpolicy"),
     Part("verifications_kiosk"),
     Part("verifications_verification"),
@@ -273,6 +275,8 @@ CLOSING = (
 PARTS = OPENING + BULK + CLOSING
 # Why the rows of the other tables stay.
 LEFT_BEHIND = {
+    "credentials_mailday": "how many mails this installation sent",
+    "mails_unsubscribed": "who wants no mails of this installation",
     "credentials_spentnonce": "of requests of the last minutes",
     "credentials_lastdocument": "of organizations that were deleted there",
     "tenants_datakey": "the keys move by themselves, and are wrapped again",

@@ -63,6 +63,7 @@ def test_metrics_list_every_queue():
         "connections.InboundMessage",
         "connections.OutboundMessage",
         "credentials.Bulk",
+        "credentials.Mailing",
         "credentials.Publication",
         "sandbox.SimulatedAnswer",
         "tenants.Erasure",

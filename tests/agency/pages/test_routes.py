@@ -16,7 +16,7 @@ MAX_QUERIES = 12
 # One statement for each figure or kind of record, with a bound of time of its own.
 BOUNDS = ("BEGIN", "COMMIT", "SET LOCAL statement_timeout = 2000")
 # By a part of the address: one for each queue, and for each kind that is searched.
-LIMITS = {"/admin/queues/": 15, "/search?q=": 17}
+LIMITS = {"/admin/queues/": 16, "/search?q=": 17}
 HTML = {"Accept": "text/html"}
 # A script of JSON is data.
 INLINE = re.compile(

@@ -1,0 +1,396 @@
+"""Mail the links of a bulk's offers: who gets a mail, and the worker that sends it."""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import cache, partial
+
+from django.db.models import Exists, OuterRef, QuerySet
+
+from agency.holders.links.languages import FALLBACK
+from agency.mails import offers, unsubscribing
+from agency.mails.smtp import MailServer, OutcomeUnknown, Refused, ServerUnavailable
+from connections.models import Connection
+from core import faults
+from core.database import clock
+from core.errors import Conflict, Invalid
+from core.text.mail_addresses import clean_address, is_address
+from core.work import transactions
+from core.work.leases import LostLease, work_on
+from core.work.loop import Loop
+from credentials.models import (
+    Bulk,
+    BulkRow,
+    Credential,
+    CredentialDefinition,
+    MailDay,
+    Mailing,
+    MailingRow,
+)
+from credentials.models.mailing import DayIsFull, is_on, require_on
+from tenants import vault
+from tenants.branding import LANGUAGES
+from tenants.models import Tenant
+
+MAILS_PER_TURN = 20
+CHUNK_ROWS = 500
+COLUMN = "mailAddress"  # of the file; else the name of an attribute
+Status = MailingRow.Status
+
+
+@dataclass(frozen=True)
+class MailOptions:
+    """What an organization chooses for its mails; see clean_options()."""
+
+    text: str = ""
+    language: str = FALLBACK
+    reply_to: str = ""
+
+
+def clean_options(
+    tenant: Tenant, text: str = "", language: str = "", reply_to: str = ""
+) -> MailOptions:
+    """Check them. 400 `invalid_mail_text`, `invalid_request`.
+
+    language: else the organization's, else English.
+    """
+    if reply_to:
+        try:
+            reply_to = clean_address(reply_to)
+        except ValueError as error:
+            message = str(error)
+            raise Invalid("invalid_request", message, {"replyTo": [message]}) from None
+    chosen = language or tenant.default_language
+    return MailOptions(
+        text=offers.clean_text(text),
+        language=chosen if chosen in LANGUAGES else FALLBACK,
+        reply_to=reply_to,
+    )
+
+
+@dataclass(frozen=True)
+class Recipient:
+    """An offer by link that waits, and where its link may be mailed to."""
+
+    number: int
+    credential: Credential
+    address: str
+
+
+def open_offers(tenant: Tenant) -> QuerySet[Credential]:
+    """The offers by link of an organization that nobody has taken."""
+    rows = Credential.objects.filter(
+        tenant=tenant,
+        role=Credential.Role.ISSUER,
+        state=Credential.State.OFFERED,
+        connection__connectionless=True,
+        connection__state=Connection.State.INVITED,
+        connection__deleted_at=None,
+    )
+    return rows.select_related("connection")
+
+
+def recipients_of(bulk: Bulk, source: str) -> Iterator[list[Recipient]]:
+    """Yield them in chunks, in the order of the file.
+
+    source: COLUMN, or the attribute that has the addresses. What is none is left out.
+    """
+    last = 0
+    rows = bulk.rows.filter(
+        status=BulkRow.Status.OFFERED, connection_id="", wallet_id=""
+    ).order_by("number")
+    is_open = open_offers(bulk.tenant)
+    while chunk := list(rows.filter(number__gt=last)[:CHUNK_ROWS]):
+        last = chunk[-1].number
+        found = is_open.in_bulk([row.credential_id for row in chunk])
+        yield [
+            Recipient(row.number, found[row.credential_id], address)
+            for row in chunk
+            if row.credential_id in found
+            and (address := address_of(row, found[row.credential_id], source))
+        ]
+
+
+def address_of(row: BulkRow, credential: Credential, source: str) -> str:
+    """The address of a row, or ""."""
+    if source == COLUMN:
+        text = vault.unseal(row, "mail_address") or ""
+    else:
+        text = (credential.unsealed_values() or {}).get(source, "")
+    return clean_address(text) if is_address(text) else ""
+
+
+def find_sources(bulk: Bulk) -> list[str]:
+    """Where addresses of a bulk may be: its column, and attributes that look so.
+
+    By the first rows that were offered.
+    """
+    rows = bulk.rows.filter(status=BulkRow.Status.OFFERED).select_related("credential")
+    first = list(rows.order_by("number")[:MAILS_PER_TURN])
+    has_column = any(row.mail_address is not None for row in first)
+    values = [row.credential.unsealed_values() or {} for row in first if row.credential]
+    names = bulk.definition.schema.attribute_names
+    found = [
+        name for name in names if any(is_address(one.get(name, "")) for one in values)
+    ]
+    return [COLUMN] * has_column + found
+
+
+def begin_mailing(bulk: Bulk, source: str, options: MailOptions) -> Mailing:
+    """Store a mail for each open offer of a bulk that had none, and begin to send.
+
+    409 `mail_is_off`, `too_many_mailings`, `nobody_to_mail`.
+    """
+    require_on()
+    mailing = new_mailing(bulk.tenant, options, bulk=bulk)
+    return fill_and_start(mailing, recipients_of(bulk, source))
+
+
+def fill_and_start(mailing: Mailing, chunks: Iterable[list[Recipient]]) -> Mailing:
+    """Store the mails, some hundred in each transaction, then let a worker send them.
+
+    What a process has left behind that ended on the way is a mailing that is paused:
+    a person resumes or stops it.
+    """
+    with transactions.atomic():
+        Mailing.require_room(mailing.tenant)
+        hold(mailing)
+        mailing.save(force_insert=True)
+    try:
+        stored = sum(store_rows(mailing, chunk) for chunk in chunks)
+    except BaseException:
+        mailing.delete()
+        raise
+    if not stored:
+        mailing.delete()
+        raise nobody_to_mail()
+    start(mailing)
+    return mailing
+
+
+def begin_reminder(bulk: Bulk) -> Mailing:
+    """Remind those who got a mail of a bulk and have not accepted, each once.
+
+    In the language of the newest mailing, in our words. 409 as of begin_mailing().
+    """
+    require_on()
+    sent = bulk.mailings.filter(is_reminder=False).order_by("-pk").first()
+    if not sent:
+        raise nobody_to_mail()
+    options = MailOptions(
+        language=sent.language, reply_to=vault.unseal(sent, "reply_to") or ""
+    )
+    mailing = new_mailing(bulk.tenant, options, bulk=bulk, is_reminder=True)
+    return fill_and_start(mailing, unanswered(bulk))
+
+
+def unanswered(bulk: Bulk) -> Iterator[list[Recipient]]:
+    """Yield in chunks who got a mail, whose offer is still open."""
+    rows = MailingRow.objects.filter(
+        mailing__bulk=bulk, is_reminder=False, status=Status.SENT
+    ).order_by("number", "pk")
+    is_open = open_offers(bulk.tenant)
+    last = 0
+    while chunk := list(rows.filter(number__gt=last)[:CHUNK_ROWS]):
+        last = chunk[-1].number
+        found = is_open.in_bulk([row.credential_id for row in chunk])
+        yield [
+            Recipient(row.number, found[row.credential_id], row.unsealed_address())
+            for row in chunk
+            if row.credential_id in found
+        ]
+
+
+def count_open(bulk: Bulk, source: str) -> int:
+    """How many mails begin_mailing() would store; with an attribute, at most."""
+    rows = bulk.rows.filter(
+        credential__in=open_offers(bulk.tenant).order_by().values("pk")
+    )
+    if source == COLUMN:
+        rows = rows.exclude(mail_address=None)
+    mailed = MailingRow.objects.filter(
+        credential=OuterRef("credential"),
+        is_reminder=False,
+        status__in=MailingRow.COUNTED,
+    )
+    return rows.filter(~Exists(mailed)).count()
+
+
+def first_recipient(bulk: Bulk, source: str) -> Recipient | None:
+    """Somebody who would get a mail, for a preview: of the first rows."""
+    return next(iter(next(recipients_of(bulk, source), [])), None)
+
+
+def nobody_to_mail() -> Conflict:
+    return Conflict(
+        "nobody_to_mail",
+        "No offer by link waits that has a mail address and had no mail yet.",
+    )
+
+
+def new_mailing(tenant: Tenant, options: MailOptions, **columns: object) -> Mailing:
+    mailing = Mailing(tenant=tenant, language=options.language, **columns)
+    vault.seal(mailing, "text", options.text or None)
+    vault.seal(mailing, "reply_to", options.reply_to or None)
+    return mailing
+
+
+def hold(mailing: Mailing) -> None:
+    """Until start(), no worker takes it, which would find no mail and end it."""
+    mailing.paused_at = clock.now()
+
+
+def start(mailing: Mailing) -> None:
+    now = clock.now()
+    Mailing.objects.filter(pk=mailing.pk).update(paused_at=None, due_at=now)
+    mailing.paused_at = None
+    mailing.notify_worker()
+
+
+def store_rows(mailing: Mailing, recipients: Iterable[Recipient]) -> int:
+    """Store the mails of those that have none yet. Return how many.
+
+    The unique constraint decides: two mailings at once store no offer twice.
+    """
+    rows = [build_row(mailing, one) for one in recipients]
+    MailingRow.objects.bulk_create(rows, ignore_conflicts=True)
+    return MailingRow.objects.filter(pk__in=[row.pk for row in rows]).count()
+
+
+def build_row(mailing: Mailing, recipient: Recipient) -> MailingRow:
+    row = MailingRow(
+        tenant=mailing.tenant,
+        mailing=mailing,
+        number=recipient.number,
+        credential=recipient.credential,
+        is_reminder=mailing.is_reminder,
+        due_at=clock.now(),
+    )
+    vault.seal(row, "address", recipient.address)
+    return row
+
+
+def send_due() -> None:
+    """Send what waits, in turn for each organization, until nothing is due."""
+    MailingRow.end_lost()
+    if is_on():
+        loop.run()
+
+
+def take_turn(mailing: Mailing) -> None:
+    """Send the next mails of a mailing that is leased to the caller."""
+    rows = mailing.rows.filter(status=Status.WAITING, due_at__lte=clock.now())
+    due = list(rows.order_by("number").select_related("credential")[:MAILS_PER_TURN])
+    definition_of = cache(partial(find_definition, mailing))
+    try:
+        if due:
+            send_rows(mailing, due, definition_of)
+    except DayIsFull:
+        mailing.try_later(MailDay.next_day() - clock.now(), "daily_limit")
+        return
+    mailing.end_turn()
+
+
+def send_rows(
+    mailing: Mailing,
+    rows: list[MailingRow],
+    definition_of: Callable[[str], CredentialDefinition | None],
+) -> None:
+    """Send them one after the other. What one mail meets stops no other.
+
+    OSError if the server is away; DayIsFull.
+    """
+    if not MailDay.left_today(mailing.tenant):
+        raise DayIsFull
+    with MailServer() as server:
+        for row in rows:
+            if not mailing.renew_lease():
+                raise LostLease
+            try:
+                send_row(mailing, row, definition_of, server)
+            except OutcomeUnknown:
+                row.end_sending(Status.UNKNOWN)
+                return  # of this turn: the connection is gone
+            except Refused as error:
+                note_refusal(row, error)
+            except ServerUnavailable:
+                raise
+            except OSError:
+                # Before DATA. If it is this address that the server cannot bear, the
+                # others come first next time.
+                row.refuse_for_now("connection_lost")
+                raise
+
+
+def send_row(
+    mailing: Mailing,
+    row: MailingRow,
+    definition_of: Callable[[str], CredentialDefinition | None],
+    server: MailServer,
+) -> None:
+    """Send one mail, unless there is a reason against it."""
+    address = row.unsealed_address()
+    offer = open_offers(mailing.tenant).filter(pk=row.credential_id).first()
+    definition = definition_of(row.credential.definition_id)
+    link = offer.connection.invitation_url if offer and offer.connection else None
+    if not offer or not link or not definition:
+        row.change([Status.WAITING], Status.SKIPPED, code="offer_is_not_open")
+        return
+    if unsubscribing.is_unsubscribed(address):
+        row.change([Status.WAITING], Status.SKIPPED, code="unsubscribed")
+        return
+    language = row.language or mailing.language
+    reply_to = vault.unseal(mailing, "reply_to") or ""
+    message = offers.build_message(
+        offers.write_mail(
+            definition,
+            text=vault.unseal(mailing, "text") or "",
+            name=offer.unsealed_recipient_name(),
+            link=link,
+            language=language,
+            is_reminder=mailing.is_reminder,
+            can_answer=bool(reply_to),
+        ),
+        organization=mailing.tenant.name,
+        to=address,
+        reply_to=reply_to,
+        language=language,
+        message_id=str(row.pk),
+        moment=clock.now(),
+        unsubscribe=unsubscribing.link_for(address),
+    )
+
+    def begin() -> bool:
+        has_begun = row.begin_sending(mailing)
+        if has_begun:
+            faults.fault_point("before_mail_data")
+        return has_begun
+
+    if server.deliver(message, offers.sender_address(), address, begin):
+        faults.fault_point("after_mail_data")
+        row.end_sending(Status.SENT)
+
+
+def note_refusal(row: MailingRow, error: Refused) -> None:
+    code = f"refused_{error.code}"
+    if error.was_data:
+        row.end_sending(Status.REFUSED, code)
+    elif error.is_temporary:
+        row.refuse_for_now(code)
+    else:
+        row.change([Status.WAITING], Status.REFUSED, code=code)
+
+
+def find_definition(
+    mailing: Mailing, definition_id: str
+) -> CredentialDefinition | None:
+    rows = CredentialDefinition.objects.filter(
+        tenant=mailing.tenant, definition_id=definition_id
+    )
+    rows = rows.select_related("schema", "tenant")
+    return rows.defer("private_key", "key_proof").first()
+
+
+# Mailings occupy one thread of a process at most.
+loop: Loop[Mailing] = Loop(
+    claim=lambda _: Mailing.claim_next(), work=lambda one: work_on(one, take_turn)
+)

@@ -1,0 +1,242 @@
+"""The links of a bulk go out by mail: to each holder once, or to nobody."""
+
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+
+from agency.mails import mailings, unsubscribing
+from connections.models import Connection
+from core.errors import AgencyError
+from credentials.bulk import retention
+from credentials.models import Bulk, Credential, MailDay, Mailing, MailingRow
+from tenants.models import Tenant
+from tests.agency.mails.people import (
+    begin,
+    club_of,
+    server,
+    states,
+    worker_mails,
+)
+from tests.support.races import at_once
+
+pytestmark = pytest.mark.django_db(transaction=True)
+__all__ = ["server"]
+SENT = ("Sent", "")
+
+
+@pytest.fixture(autouse=True)
+def known_for_long(faber):
+    days = timezone.now() - timedelta(days=9)
+    Tenant.objects.filter(pk=faber.tenant.pk).update(created_at=days)
+
+
+def code_of(function, *given, **named):
+    with pytest.raises(AgencyError) as caught:
+        function(*given, **named)
+    return caught.value.code
+
+
+def test_each_holder_gets_one_mail_with_the_link_of_the_offer(faber, server):
+    bulk = club_of(faber, "Ann", "Bo")
+    mailing = begin(bulk, text="Dear {name}, here is your {card}.", language="de")
+    worker_mails()
+    worker_mails()
+    assert states(mailing) == ("Done", [SENT, SENT])
+    assert server.addresses == ["ann@club.example", "bo@club.example"]
+    message = server.read()
+    assert (
+        str(message["From"])
+        == f'"{faber.tenant.name} (Agency)" <agency@agency.example>'
+    )
+    assert message["Content-Language"] == "de"
+    assert message["List-Unsubscribe-Post"] == "List-Unsubscribe=One-Click"
+    assert message.get_content_type() == "text/plain"
+    body = message.get_content().replace("\r\n", "\n")
+    link = Credential.objects.order_by("pk").first().connection.invitation_url
+    assert body.count("http") == 1 and f"\n{link}\n" in body
+    assert "Dear Ann, here is your" in body
+    assert body.startswith("Guten Tag Ann,")
+
+
+def test_a_second_mailing_finds_nobody(faber, server):
+    bulk = club_of(faber, "Ann")
+    begin(bulk)
+    assert code_of(begin, bulk) == "nobody_to_mail"
+    worker_mails()
+    assert code_of(begin, bulk) == "nobody_to_mail"
+    assert Mailing.objects.count() == 1
+
+
+def test_two_mailings_at_once_mail_nobody_twice(faber, server):
+    bulk = club_of(faber, "Ann", "Bo")
+    outcomes = at_once(*[lambda: try_to_begin(bulk)] * 2)
+    assert MailingRow.objects.count() == 2
+    assert sorted(outcomes) in ([0, 2], [1, 1])
+    worker_mails()
+    assert sorted(server.addresses) == ["ann@club.example", "bo@club.example"]
+
+
+def try_to_begin(bulk):
+    try:
+        return begin(bulk).rows.count()
+    except AgencyError:
+        return 0
+
+
+def test_it_shows_what_the_mail_server_refuses(faber, server):
+    bulk = club_of(faber, "Ann", "Bo", "Cy", "Di")
+    server.refused = {
+        "ann@club.example": "550 5.1.1 no such user ann@club.example",
+        "bo@club.example": "451 4.7.1 later",
+    }
+    server.at_data = {"cy@club.example": "451 4.3.0 not now"}
+    mailing = begin(bulk)
+    mailings.send_due()
+    assert states(mailing) == (
+        "Running",
+        [
+            ("Refused", "refused_550"),
+            ("Waiting", "refused_451"),
+            ("Refused", "refused_451"),
+            SENT,
+        ],
+    )
+    assert mailing.due_at > timezone.now() + timedelta(minutes=4)
+    server.refused = server.at_data = {}
+    worker_mails()
+    assert states(mailing)[0] == "Done"
+    assert sorted(server.addresses) == ["bo@club.example", "di@club.example"]
+    again = begin(bulk)
+    worker_mails()
+    assert states(again) == ("Done", [SENT, SENT])
+
+
+def test_what_it_refuses_for_now_is_given_up_some_day(faber, server):
+    server.refused = {"ann@club.example": "450 later"}
+    mailing = begin(club_of(faber, "Ann"))
+    for _ in range(5):
+        worker_mails()
+    assert states(mailing) == ("Done", [("Refused", "refused_450")])
+
+
+def test_an_answer_that_never_came_is_unknown_and_not_tried_again(faber, server):
+    server.at_data = {"ann@club.example": ""}
+    mailing = begin(club_of(faber, "Ann", "Bo"))
+    worker_mails()
+    worker_mails()
+    assert states(mailing) == ("Done", [("Unknown", ""), SENT])
+    assert server.addresses == ["ann@club.example", "bo@club.example"]
+
+
+def test_a_connection_that_ends_before_data_lets_the_others_go_first(faber, server):
+    server.refused = {"ann@club.example": ""}
+    mailing = begin(club_of(faber, "Ann", "Bo"))
+    mailings.send_due()
+    Mailing.objects.update(due_at=timezone.now())
+    mailings.send_due()
+    assert server.addresses == ["bo@club.example"]
+    assert states(mailing)[1] == [("Waiting", "connection_lost"), SENT]
+
+
+def test_all_wait_while_the_server_is_away(faber, server, settings):
+    mailing = begin(club_of(faber, "Ann"))
+    port, settings.EMAIL_PORT = settings.EMAIL_PORT, 1
+    worker_mails()
+    assert states(mailing) == ("Running", [("Waiting", "")])
+    assert mailing.last_error == "mail_server_unavailable"
+    settings.EMAIL_PORT = port
+    worker_mails()
+    assert states(mailing) == ("Done", [SENT])
+
+
+def test_who_has_unsubscribed_gets_none_from_any_organization(faber, server, client):
+    mailing = begin(club_of(faber, "Ann", "Bo"))
+    path = unsubscribing.link_for("ANN@club.example").partition("example")[2]
+    assert b"Unsubscribe" in client.get(path).content
+    assert not unsubscribing.is_unsubscribed("ann@club.example")
+    body = "List-Unsubscribe=One-Click"
+    done = client.post(path, body, content_type="application/x-www-form-urlencoded")
+    assert done.status_code == 200
+    worker_mails()
+    assert states(mailing) == ("Done", [("Skipped", "unsubscribed"), SENT])
+    assert client.post(path[:-1] + "!").status_code == 404
+
+
+def test_an_offer_that_was_taken_needs_no_mail(faber, server):
+    mailing = begin(club_of(faber, "Ann", "Bo"))
+    first = MailingRow.objects.order_by("number").first()
+    Connection.objects.filter(pk=first.credential.connection_id).update(
+        state=Connection.State.CONNECTED
+    )
+    worker_mails()
+    assert states(mailing)[1] == [("Skipped", "offer_is_not_open"), SENT]
+
+
+def test_it_is_paused_resumed_and_stopped(faber, server):
+    mailing = begin(club_of(faber, "Ann"))
+    mailing.pause()
+    worker_mails()
+    assert states(mailing) == ("Paused", [("Waiting", "")])
+    assert code_of(mailing.pause) == "wrong_state"
+    mailing.resume()
+    mailing.stop()
+    worker_mails()
+    assert states(mailing) == ("Stopped", [("Stopped", "")])
+    assert server.addresses == []
+    assert code_of(mailing.resume) == code_of(mailing.stop) == "wrong_state"
+
+
+def test_a_pause_counts_for_the_mails_of_the_present_turn(faber, server):
+    mailing = begin(club_of(faber, "Ann"))
+    leased = Mailing.claim_next()
+    mailing.pause()
+    mailings.take_turn(leased)
+    assert states(mailing) == ("Paused", [("Waiting", "")])
+
+
+def test_a_day_has_so_many_mails_and_the_rest_waits(faber, server, settings):
+    settings.ORGANIZATION_MAILS_A_DAY = 1
+    mailing = begin(club_of(faber, "Ann", "Bo"))
+    worker_mails()
+    assert states(mailing) == ("Running", [SENT, ("Waiting", "")])
+    assert mailing.last_error == "daily_limit" and mailing.due_at > timezone.now()
+    worker_mails()
+    assert len(server.messages) == 1
+    MailDay.objects.update(day="2026-01-01")
+    worker_mails()
+    assert len(server.messages) == 2
+
+
+def test_a_new_organization_has_a_tenth(faber, server, settings):
+    settings.ORGANIZATION_MAILS_A_DAY = 1000
+    assert MailDay.left_today(Tenant.objects.get(pk=faber.tenant.pk)) == 1000
+    Tenant.objects.update(created_at=timezone.now())
+    assert MailDay.left_today(Tenant.objects.get(pk=faber.tenant.pk)) == 100
+
+
+def test_nothing_is_sent_unless_the_operator_wants_it(faber, server, settings):
+    bulk = club_of(faber, "Ann")
+    begin(bulk)
+    settings.ORGANIZATION_MAIL = False
+    worker_mails()
+    assert server.addresses == []
+    assert code_of(begin, bulk) == "mail_is_off"
+
+
+def test_addresses_are_sealed_and_go_with_the_bulk(faber, server):
+    bulk = club_of(faber, "Ann")
+    begin(bulk)
+    row = MailingRow.objects.get()
+    assert b"ann" not in bytes(row.address)
+    worker_mails()
+    Bulk.objects.update(updated_at=timezone.now() - timedelta(days=31))
+    retention.delete_old_bulks()
+    assert not MailingRow.objects.exists() and not Mailing.objects.exists()
+
+
+def test_an_address_goes_with_the_record_of_the_credential(faber, server):
+    begin(club_of(faber, "Ann"))
+    credential = Credential.objects.get()
+    faber.delete(f"/credentials/delete/{credential.pk}")
+    assert not MailingRow.objects.exists()
