@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from functools import cached_property
+from itertools import islice
 from typing import NamedTuple
 
 from django import forms
@@ -11,18 +12,28 @@ from django.utils.datastructures import MultiValueDict
 
 from agency.studio.form_tokens import OnceForm
 from core.errors import AgencyError
+from core.text.mail_addresses import is_address
 from credentials.bulk import reading, workbooks
 from credentials.bulk.cells import DateForm, converter, guess_date_form
 from credentials.models import CredentialDefinition
 from credentials.models.definition import DATE
+from credentials.models.mailing import is_on
 
+PROBED_ROWS = 20  # to find the column of the mail addresses
 ACCEPTED = f".csv,.txt,.xlsx,text/csv,{workbooks.CONTENT_TYPE}"
 OTHERS = {
     reading.CONNECTION: "Connection (its id)",
     reading.WALLET: "Hosted wallet (its id)",
     reading.NAME: "For whom (a name for your lists)",
+    reading.ADDRESS: "Mail address (to mail the link to)",
     reading.REFERENCE: "Reference (no personal data)",
 }
+
+
+def other_columns() -> dict[str, str]:
+    """OTHERS, without the addresses where organizations send no mails."""
+    left_out = () if is_on() else (reading.ADDRESS,)
+    return {name: label for name, label in OTHERS.items() if name not in left_out}
 
 
 class Target(NamedTuple):
@@ -142,7 +153,9 @@ class BulkForm(OnceForm):
     def targets(self) -> list[Target]:
         attributes = self.definition.schema.attribute_names
         others = {
-            name: label for name, label in OTHERS.items() if name not in attributes
+            name: label
+            for name, label in other_columns().items()
+            if name not in attributes
         }
         labels = dict.fromkeys(attributes) | others
         return [
@@ -167,9 +180,21 @@ class BulkForm(OnceForm):
             return self.data[field]
         if is_exact and field in self.data:
             return ""
+        if name not in known and name == reading.ADDRESS:
+            return self._column_of_addresses()
         if name in known or is_exact:
             return name if name in known else ""
         return next((one for one in known if fold(one) == fold(name)), "")
+
+    def _column_of_addresses(self) -> str:
+        """The first column whose first cells are mail addresses, or ""."""
+        assert self.source, "its columns are known"
+        first = [cells for _, cells in islice(self.source.read_cells(), PROBED_ROWS)]
+        for index, name in enumerate(self.source.columns):
+            cells = [row[index] for row in first if index < len(row) and row[index]]
+            if name and cells and sum(map(is_address, cells)) * 2 > len(cells):
+                return name
+        return ""
 
     def source_rows(self) -> Iterator[reading.SourceRow]:
         """The rows of a valid form, as the API reads them."""

@@ -19,7 +19,8 @@ from django.urls import reverse
 from django.utils.cache import patch_vary_headers
 from django_htmx.http import HttpResponseClientRedirect
 
-from agency.studio.bulk_forms import OTHERS, BulkForm
+from agency.studio.bulk_forms import BulkForm, other_columns
+from agency.studio.bulk_mails import list_mailings
 from agency.studio.choices import choose_from
 from agency.studio.definitions import get_definition
 from agency.studio.form_tokens import OnceForm
@@ -41,6 +42,7 @@ from credentials.bulk import loading, results, workbooks
 from credentials.bulk.retention import discard_bulk
 from credentials.models import Bulk
 from credentials.models.definition import DATE, INTEGER
+from credentials.models.mailing import is_on
 from tenants import audit
 from tenants.models import Permission, Tenant
 from verifications.wording import label_of, value_words
@@ -134,7 +136,7 @@ def download_template(request: MemberRequest, object_id: UUID) -> HttpResponse:
     """A CSV file with its header and one example."""
     definition = get_definition(request.tenant, object_id)
     names = definition.schema.attribute_names
-    others = [name for name in OTHERS if name not in names]
+    others = [name for name in other_columns() if name not in names]
     examples = [EXAMPLES.get(definition.type_of(name), "Example") for name in names]
     write_line = line_writer()
     lines = (
@@ -180,6 +182,7 @@ def bulk_context(request: MemberRequest, bulk: Bulk) -> dict[str, Any]:
     first = int(after) if after.isdecimal() and len(after) < 10 else 0
     errors, last = loading.list_errors(bulk, first)
     numbers = "-".join(f"{name}{number}" for name, number in sorted(counts.items()))
+    mails, mails_version = list_mailings(bulk)
     words = BULK[bulk.state]
     return {
         "bulk": bulk,
@@ -191,8 +194,11 @@ def bulk_context(request: MemberRequest, bulk: Bulk) -> dict[str, Any]:
         "last": last,
         "badge": words.badge,
         "next": words.staff,
-        "is_watched": bulk.state == Bulk.State.RUNNING,
-        "version": f"{bulk.state}-{numbers}",
+        "mails": mails,
+        "may_mail": is_on() and bulk.state != Bulk.State.RUNNING,
+        "is_watched": bulk.state == Bulk.State.RUNNING
+        or any(one.is_running for one in mails),
+        "version": f"{bulk.state}-{numbers}{mails_version}",
         "may_act": request.membership.may(Permission.OPERATE),
         "form": OnceForm(),
     }

@@ -86,6 +86,7 @@ MENU: list[tuple[str, list[Entry]]] = [
                     "bulks",
                     "bulk",
                     "remove_bulk",
+                    "mail_bulk",
                 ),
             ),
             Entry("Policies", "policies", ("policy", "new_policy")),

@@ -11,6 +11,7 @@ from agency.studio import (
     api_docs,
     ask_again,
     audit_log,
+    bulk_mails,
     bulks,
     card_check,
     card_design,
@@ -230,6 +231,12 @@ urlpatterns = [
         ("/result.xlsx", bulks.download_workbook, "bulk_workbook"),
         ("/print", bulks.show_printed, "bulk_print"),
         *((f"/{one}", bulks.change_with(one), f"{one}_bulk") for one in bulks.CHANGES),
+        ("/mail", bulk_mails.mail_bulk, "mail_bulk"),
+        ("/remind", bulk_mails.remind_bulk, "remind_bulk"),
+        *(
+            (f"/mails/{one}", bulk_mails.change_with(one), f"{one}_mails")
+            for one in bulk_mails.CHANGES
+        ),
     ),
     *routes(
         f"{organization}/invitations/<uuid:invitation_id>",

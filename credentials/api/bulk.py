@@ -123,6 +123,12 @@ class BulkRowParameters(NotesParameters):
         max_length=200,
         help_text="Of a link: whom it is for. Holders do not see it.",
     )
+    mailAddress = serializers.CharField(
+        required=False,
+        max_length=254,
+        help_text="Of a link: where it may be mailed to. Kept until the bulk is "
+        "deleted, if organizations may send mails here.",
+    )
     credentialValues = values_field()
 
 

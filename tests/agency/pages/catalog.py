@@ -20,6 +20,7 @@ from django.utils import timezone
 from rest_framework.views import APIView
 
 from agency.holders.wallet.links import create_link
+from agency.mails.unsubscribing import link_for
 from connections.models import Connection, OutboundMessage
 from credentials.ledgers.webvh import own_did
 from credentials.models import Credential, CredentialDefinition, Schema
@@ -86,6 +87,7 @@ PAGES: dict[str, str] = {
     "account_inactive": VISITOR,
     "invitation": VISITOR,
     "link_sheet": VISITOR,
+    "unsubscribe": VISITOR,
     "kiosk": VISITOR,
     "web_wallet:left": VISITOR,
     "web_wallet:leave": HOLDER,
@@ -143,6 +145,7 @@ PAGES: dict[str, str] = {
     "studio:bulk": OWNER,
     "studio:bulk_print": OWNER,
     "studio:remove_bulk": OWNER,
+    "studio:mail_bulk": OWNER,
     "studio:policies": OWNER,
     "studio:policy": OWNER,
     "studio:new_policy": OWNER,
@@ -322,6 +325,10 @@ NO_PAGES: dict[str, str] = {
     "studio:pause_bulk": ACTION,
     "studio:resume_bulk": ACTION,
     "studio:retry_bulk": ACTION,
+    "studio:remind_bulk": ACTION,
+    "studio:pause_mails": ACTION,
+    "studio:resume_mails": ACTION,
+    "studio:stop_mails": ACTION,
     "studio:connect_wallet": ACTION,
     "studio:recipients": DATA,
     "studio:issue_to_wallet": ACTION,
@@ -488,6 +495,7 @@ class World(world.World):
         self.holder.get(f"/w/{create_link(other, by=audit.SYSTEM).token}")
         self.forgetful, parts = resets_password()
         self.parts = {
+            "unsubscribe": {"token": link_for("ann@club.example").rpartition("/")[2]},
             "kiosk": {"token": self.kiosk["url"].rpartition("/")[2]},
             "account_confirm_email": {"key": key_of_mail()},
             "account_reset_password_from_key": parts,

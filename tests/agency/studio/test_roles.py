@@ -43,12 +43,14 @@ ROUTES = {
         credential_accept credential_cancel credential_reveal
         verification_accept verification_cancel verification_reveal ask_again
         retry_publication issue_credential check_card make_twin
-        pause_bulk resume_bulk retry_bulk connect_wallet issue_to_wallet
+        pause_bulk resume_bulk retry_bulk pause_mails resume_mails stop_mails
+        remind_bulk connect_wallet issue_to_wallet
         create_wallet_link revoke_wallet_link set_up_samples
     """,
     (OPERATE, "GET POST"): """
         new_connection remove_connection end_connection chat new_definition
         definition_revocation definition_design new_credential revoke_credential bulks remove_bulk
+        mail_bulk
         new_wallet remove_wallet new_policy new_verification new_kiosk revoke_kiosk
         new_simulated_holder simulated_holder
         connections_chosen credentials_chosen verifications_chosen

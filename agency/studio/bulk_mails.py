@@ -1,0 +1,265 @@
+"""The studio's page to mail the links of a bulk, and its buttons."""
+
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from django import forms
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse, QueryDict
+from django.shortcuts import get_object_or_404, redirect, render
+
+from agency.mails import mailings, offers
+from agency.mails.mailings import COLUMN
+from agency.studio.form_tokens import OnceForm
+from agency.studio.pages import (
+    MemberRequest,
+    View,
+    member_action,
+    member_page,
+    refusals_above,
+)
+from core.api.views import heavy
+from core.errors import NotFound
+from credentials.models import Bulk, MailDay, Mailing, MailingRow
+from credentials.models.mailing import is_on
+from tenants import audit
+from tenants.branding import LANGUAGES
+from tenants.models import Permission
+from verifications.wording import label_of
+
+MAX_SHOWN = 20  # mails with a reason, of one mailing
+MAX_MAILINGS = 2  # of a bulk, the newest
+LINK = "https://…"
+CHANGES = {
+    "pause": (Mailing.pause, "bulk.mails_paused", "No further mails are sent for now."),
+    "resume": (Mailing.resume, "bulk.mails_resumed", "The mails go on."),
+    "stop": (Mailing.stop, "bulk.mails_stopped", "No further mails are sent."),
+}
+BADGES: dict[str, str] = {
+    Mailing.State.PAUSED: "soon",
+    Mailing.State.DONE: "good",
+}
+WAITS = {
+    "daily_limit": "The organization has sent as many mails today as it may. The others "
+    "go out after midnight (UTC).",
+    "mail_server_unavailable": "The mail server does not answer. It is tried again each "
+    "minute.",
+}
+REASONS = {
+    "unsubscribed": "This address has unsubscribed from mails with links.",
+    "offer_is_not_open": "The offer was taken, withdrawn or has expired.",
+    "connection_lost": "The mail server ended the connection.",
+}
+UNKNOWN = (
+    "The mail server may have it, and may not: the connection or our process ended. It "
+    "is not sent again."
+)
+
+
+@dataclass(frozen=True)
+class ShownReason:
+    """Why a mail was not sent, as far as it is known."""
+
+    number: int
+    status: str
+    text: str
+    code: str
+
+
+@dataclass(frozen=True)
+class ShownMailing:
+    """A mailing as the page of its bulk shows it."""
+
+    mailing: Mailing
+    badge: str
+    counts: dict[str, int]
+    total: int
+    tried: int
+    wait: str
+    reasons: list[ShownReason]
+
+    @property
+    def is_running(self) -> bool:
+        return self.mailing.state == Mailing.State.RUNNING
+
+
+def list_mailings(bulk: Bulk) -> tuple[list[ShownMailing], str]:
+    """Return the mailings of a bulk, the newest first, and what changes with them.
+
+    Two queries for each of them, of which there are few.
+    """
+    shown = [show_mailing(one) for one in bulk.mailings.order_by("-pk")[:MAX_MAILINGS]]
+    version = "".join(
+        f"-{one.mailing.state}{one.tried}{one.mailing.last_error}" for one in shown
+    )
+    return shown, version
+
+
+def show_mailing(mailing: Mailing) -> ShownMailing:
+    counts = mailing.count_rows()
+    total = sum(counts.values())
+    left = sum(counts.get(status, 0) for status in MailingRow.UNFINISHED)
+    with_reason = mailing.rows.exclude(
+        status__in=[MailingRow.Status.SENT, MailingRow.Status.STOPPED]
+    ).exclude(status=MailingRow.Status.WAITING, code="")
+    reasons = [
+        ShownReason(row.number, row.status, reason_of(row), row.code)
+        for row in with_reason.order_by("number")[:MAX_SHOWN]
+        if row.status != MailingRow.Status.SENDING
+    ]
+    return ShownMailing(
+        mailing,
+        BADGES.get(mailing.state, ""),
+        counts,
+        total,
+        total - left,
+        WAITS.get(mailing.last_error, "") if left else "",
+        reasons,
+    )
+
+
+def reason_of(row: MailingRow) -> str:
+    if row.status == MailingRow.Status.UNKNOWN:
+        return UNKNOWN
+    if row.code in REASONS:
+        return REASONS[row.code]
+    reply = row.code.rpartition("_")[2]
+    if row.status == MailingRow.Status.WAITING:
+        return f"The mail server refused it for now ({reply}). It is tried again."
+    return f"The mail server refused it ({reply}). Look at the address."
+
+
+class MailForm(OnceForm):
+    """Who gets a mail, and what an organization writes in it."""
+
+    source = forms.ChoiceField(label="The addresses are in")
+    language = forms.ChoiceField(label="Language", choices=list(LANGUAGES.items()))
+    text = forms.CharField(
+        label="Your text",
+        required=False,
+        max_length=offers.MAX_TEXT,
+        widget=forms.Textarea(attrs={"rows": 5}),
+        help_text="Instead of our sentence. {name}, {card} and {organization} are "
+        "filled in. Without links, addresses and HTML: the link of the offer follows.",
+    )
+    reply_to = forms.EmailField(
+        label="Answers go to",
+        required=False,
+        help_text="The mail is sent by this service, with your organization's name.",
+    )
+
+
+def make_form(
+    sources: list[str],
+    data: QueryDict | None = None,
+    initial: dict[str, str] | None = None,
+) -> "MailForm":
+    """The form, with what may have the addresses."""
+    form = MailForm(data, initial=initial)
+    form.fields["source"] = forms.ChoiceField(
+        label="The addresses are in",
+        choices=[(one, name_of_source(one)) for one in sources],
+    )
+    return form
+
+
+def name_of_source(source: str) -> str:
+    if source == COLUMN:
+        return "The file’s column of mail addresses"
+    return label_of(source)
+
+
+@heavy
+@member_page("GET", "POST", needs=Permission.OPERATE, once="studio:bulk")
+def mail_bulk(request: MemberRequest, object_id: UUID) -> HttpResponse:
+    """Show what would be sent to how many; the button `send` sends it."""
+    bulk = get_bulk(request, object_id)
+    if not is_on():
+        return render(request, "studio/mail_bulk.html", {"bulk": bulk, "is_off": True})
+    sources = mailings.find_sources(bulk)
+    chosen = {
+        "source": sources[0] if sources else "",
+        "language": request.tenant.default_language or mailings.FALLBACK,
+        "reply_to": request.user.email,
+    }
+    if request.method != "POST":
+        form = make_form(sources, initial=chosen)
+        options = mailings.MailOptions(language=chosen["language"])
+        return render_page(request, bulk, form, chosen["source"], options)
+    form = make_form(sources, request.POST)
+    if not form.is_valid():
+        return render_page(request, bulk, form)
+    given = form.cleaned_data
+    with refusals_above(form):
+        options = mailings.clean_options(
+            request.tenant, given["text"], given["language"], given["reply_to"]
+        )
+        if "send" not in request.POST:
+            return render_page(request, bulk, form, given["source"], options)
+        mailing = mailings.begin_mailing(bulk, given["source"], options)
+        number = mailing.rows.count()
+        audit.record("bulk.mailed", bulk, by=request, rows=number)
+        messages.success(request, f"{number} mails are sent now.")
+        return redirect("studio:bulk", request.tenant.pk, bulk.pk)
+    return render_page(request, bulk, form)
+
+
+def get_bulk(request: MemberRequest, object_id: UUID) -> Bulk:
+    rows = Bulk.started(request.tenant).select_related("tenant")
+    return get_object_or_404(rows, pk=object_id)
+
+
+def render_page(
+    request: HttpRequest,
+    bulk: Bulk,
+    form: MailForm,
+    source: str = "",
+    options: mailings.MailOptions | None = None,
+) -> HttpResponse:
+    """The form and, with options, what the first holder would get."""
+    context: dict[str, Any] = {"bulk": bulk, "form": form, "source": source}
+    context["left"] = MailDay.left_today(bulk.tenant)
+    if options and source:
+        first = mailings.first_recipient(bulk, source)
+        context["number"] = mailings.count_open(bulk, source)
+        context["is_exact"] = source == COLUMN
+        if first:
+            context["address"] = first.address
+            context["mail"] = offers.write_mail(
+                bulk.definition,
+                text=options.text,
+                name=first.credential.unsealed_recipient_name(),
+                link=LINK,
+                language=options.language,
+                can_answer=bool(options.reply_to),
+            )
+            context["language"] = options.language
+    return render(request, "studio/mail_bulk.html", context)
+
+
+@member_action("studio:bulk", needs=Permission.OPERATE)
+def remind_bulk(request: MemberRequest, object_id: UUID) -> str:
+    """Mail those once more who have not accepted. A refusal is shown on the page."""
+    bulk = get_bulk(request, object_id)
+    number = mailings.begin_reminder(bulk).rows.count()
+    audit.record("bulk.reminded", bulk, by=request, rows=number)
+    return f"{number} are reminded now."
+
+
+def change_with(change: str) -> View:
+    """Return the view of a button. change: one of CHANGES."""
+
+    @member_action("studio:bulk", needs=Permission.OPERATE)
+    def change_mails(request: MemberRequest, object_id: UUID) -> str:
+        """Change the mailing of a bulk that is not done. 404 if there is none."""
+        bulk = get_bulk(request, object_id)
+        unfinished = bulk.mailings.filter(status=Mailing.Status.PENDING)
+        mailing = unfinished.order_by("-pk").first()
+        if not mailing:
+            raise NotFound("not_found", "No mails of this file wait any more.")
+        function, action, sentence = CHANGES[change]
+        audit.recorded(function, action, bulk, by=request)(mailing)
+        return sentence
+
+    return change_mails

@@ -1,0 +1,120 @@
+"""In the studio: from a club's file to mails, their progress and a reminder."""
+
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+
+from agency.mails import unsubscribing
+from connections.models import Connection
+from credentials.models import BulkRow, CredentialDefinition, MailingRow
+from tenants.models import AuditEntry, Tenant
+from tests.agency.mails.people import server, worker_mails
+from tests.agency.studio.conftest import read
+from tests.agency.studio.test_bulks import started, upload
+from tests.credentials.bulk.people import worker_issues
+
+pytestmark = pytest.mark.django_db(transaction=True)
+__all__ = ["server"]
+FILE = (
+    "name,Contact\nAnn,ann@club.example\nBo,bo@club.example\nCy,cy@club.example\n"
+    "Di,no address\nEve,\n"
+)
+
+
+@pytest.fixture
+def page(api, url, server):
+    Tenant.objects.update(created_at=timezone.now() - timedelta(days=9))
+    card = {"name": "Member card", "version": "1.0", "attributes": ["name"]}
+    api.post("/definitions/credentials", card)
+    definition = CredentialDefinition.objects.get()
+    return f"{url}/credentials/bulk?definition={definition.pk}"
+
+
+def issued(browser, page):
+    bulk = started(browser, page, FILE, column_4="Contact", column_3="name")
+    worker_issues()
+    return bulk
+
+
+def test_the_column_of_addresses_is_proposed_and_wrong_ones_are_shown(browser, page):
+    shown = upload(browser, page, FILE, check="yes").text
+    assert "<option selected>Contact</option>" in shown
+    assert "<strong>1</strong> row: 5" in shown and "This is no mail address" in shown
+
+
+def test_where_nobody_sends_mails_no_address_is_asked_for(browser, page, settings):
+    settings.ORGANIZATION_MAIL = False
+    assert "Mail address" not in upload(browser, page, FILE, check="yes").text
+    bulk = issued(browser, page)
+    assert not BulkRow.objects.exclude(mail_address=None).exists()
+    assert "Send by mail" not in read(browser, bulk)
+    assert "sends no mails for organizations" in read(browser, f"{bulk}/mail")
+
+
+def test_a_club_is_mailed_in_three_clicks(browser, page, server):
+    bulk = issued(browser, page)
+    unsubscribing.unsubscribe(unsubscribing.digest_of("bo@club.example"))
+    server.refused = {"cy@club.example": "550 5.1.1 unknown"}
+    assert "Send by mail" in read(browser, bulk)
+    shown = read(browser, f"{bulk}/mail")
+    assert "ann@club.example" in shown and "Send 3 mails" in shown
+    assert "Hello Ann," in shown and "Member card" in shown
+    given = {"source": "mailAddress", "language": "de", "text": "Hallo {name}."}
+    shown = browser.send(f"{bulk}/mail", **given).text
+    assert "Guten Tag Ann," in shown and "Hallo Ann." in shown
+    answer = browser.send(f"{bulk}/mail", **given, send="yes")
+    assert answer.url == bulk
+    assert "0 of 3 mails" in read(browser, bulk)
+    worker_mails()
+    shown = read(browser, bulk)
+    assert "3 of 3 mails" in shown and "has unsubscribed" in shown
+    assert "refused it (550)" in shown and "not seen here" in shown
+    assert server.addresses == ["ann@club.example"]
+    assert AuditEntry.objects.filter(action="bulk.mailed").count() == 1
+    # The two that got none may be tried again: it is the others who get no second one.
+    assert "Send 2 mails" in read(browser, f"{bulk}/mail")
+    browser.send(f"{bulk}/mail", **given, send="yes")
+    worker_mails()
+    assert server.addresses == ["ann@club.example"]
+
+
+def test_a_text_with_a_link_is_refused_on_the_page(browser, page):
+    bulk = issued(browser, page)
+    given = {"source": "mailAddress", "language": "en", "text": "See evil.example"}
+    shown = browser.send(f"{bulk}/mail", **given, send="yes").text
+    assert "A link or an address stands in it" in shown
+    assert not MailingRow.objects.exists()
+
+
+def test_who_has_not_accepted_is_reminded_once(browser, page, server):
+    bulk = issued(browser, page)
+    given = {"source": "mailAddress", "language": "en"}
+    browser.send(f"{bulk}/mail", **given, send="yes")
+    worker_mails()
+    taken = MailingRow.objects.order_by("number").first().credential
+    Connection.objects.filter(pk=taken.connection_id).update(state="Connected")
+    assert "Remind who has not accepted" in read(browser, bulk)
+    browser.send(f"{bulk}/remind")
+    worker_mails()
+    shown = read(browser, bulk)
+    assert "Reminders by mail" in shown and "2 of 2 mails" in shown
+    assert server.addresses[3:] == ["bo@club.example", "cy@club.example"]
+    assert server.read(-1)["Subject"].startswith("Reminder: ")
+    browser.send(f"{bulk}/remind")
+    assert "No offer by link waits" in read(browser, bulk)
+    worker_mails()
+    assert len(server.messages) == 5
+
+
+def test_mails_are_paused_resumed_and_stopped(browser, page, server):
+    bulk = issued(browser, page)
+    browser.send(f"{bulk}/mail", source="mailAddress", language="en", send="yes")
+    browser.send(f"{bulk}/mails/pause")
+    assert "Resume the mails" in read(browser, bulk)
+    browser.send(f"{bulk}/mails/resume")
+    browser.send(f"{bulk}/mails/stop")
+    worker_mails()
+    assert "Stopped" in read(browser, bulk) and server.addresses == []
+    browser.send(f"{bulk}/mails/stop")
+    assert "No mails of this file wait" in read(browser, bulk)
