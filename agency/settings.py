@@ -295,6 +295,8 @@ if STUDIO_VERIFY_EMAIL and not EMAIL_URL:
     raise ImproperlyConfigured(
         "STUDIO_VERIFY_EMAIL needs EMAIL_URL: nobody could sign in."
     )
+if ORGANIZATION_MAIL and not EMAIL_URL:
+    raise ImproperlyConfigured("ORGANIZATION_MAIL needs EMAIL_URL: nothing is sent.")
 if not SECRET_KEY:
     raise ImproperlyConfigured(
         "SECRET_KEY is not set. Make one with: python -c 'import secrets; "

@@ -60,6 +60,7 @@ ACTIONS = {
     "credential.issued": "Credential issued",
     "credential.many_revoked": "Many credentials revoked",
     "credential.revoked": "Credential revoked",
+    "credential.mailed": "Link of an offer mailed",
     "bulk.started": "Issuing many started",
     "bulk.paused": "Issuing many paused",
     "bulk.resumed": "Issuing many resumed",

@@ -167,6 +167,28 @@ def fill_and_start(mailing: Mailing, chunks: Iterable[list[Recipient]]) -> Maili
     return mailing
 
 
+def begin_single(credential: Credential, address: str, options: MailOptions) -> Mailing:
+    """Mail the link of one offer, unless it had a mail already.
+
+    400 `invalid_request` for what is no address; 409 as of begin_mailing().
+    """
+    require_on()
+    try:
+        address = clean_address(address)
+    except ValueError as error:
+        message = str(error)
+        raise Invalid("invalid_request", message, {"mailAddress": [message]}) from None
+    found = open_offers(credential.tenant).filter(pk=credential.pk).first()
+    mailing = new_mailing(credential.tenant, options)
+    recipients = [Recipient(1, found, address)] if found else []
+    return fill_and_start(mailing, [recipients])
+
+
+def last_mail_of(credential: Credential) -> MailingRow | None:
+    """The newest mail with the link of this offer, or None."""
+    return MailingRow.objects.filter(credential=credential).order_by("-pk").first()
+
+
 def begin_reminder(bulk: Bulk) -> Mailing:
     """Remind those who got a mail of a bulk and have not accepted, each once.
 
@@ -280,7 +302,7 @@ def take_turn(mailing: Mailing) -> None:
     """Send the next mails of a mailing that is leased to the caller."""
     rows = mailing.rows.filter(status=Status.WAITING, due_at__lte=clock.now())
     due = list(rows.order_by("number").select_related("credential")[:MAILS_PER_TURN])
-    definition_of = cache(partial(find_definition, mailing))
+    definition_of = cache(partial(find_definition, mailing.tenant))
     try:
         if due:
             send_rows(mailing, due, definition_of)
@@ -380,11 +402,9 @@ def note_refusal(row: MailingRow, error: Refused) -> None:
         row.change([Status.WAITING], Status.REFUSED, code=code)
 
 
-def find_definition(
-    mailing: Mailing, definition_id: str
-) -> CredentialDefinition | None:
+def find_definition(tenant: Tenant, definition_id: str) -> CredentialDefinition | None:
     rows = CredentialDefinition.objects.filter(
-        tenant=mailing.tenant, definition_id=definition_id
+        tenant=tenant, definition_id=definition_id
     )
     rows = rows.select_related("schema", "tenant")
     return rows.defer("private_key", "key_proof").first()

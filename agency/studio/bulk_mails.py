@@ -21,7 +21,14 @@ from agency.studio.pages import (
 )
 from core.api.views import heavy
 from core.errors import NotFound
-from credentials.models import Bulk, MailDay, Mailing, MailingRow
+from credentials.models import (
+    Bulk,
+    Credential,
+    CredentialDefinition,
+    MailDay,
+    Mailing,
+    MailingRow,
+)
 from credentials.models.mailing import is_on
 from tenants import audit
 from tenants.branding import LANGUAGES
@@ -130,10 +137,9 @@ def reason_of(row: MailingRow) -> str:
     return f"The mail server refused it ({reply}). Look at the address."
 
 
-class MailForm(OnceForm):
-    """Who gets a mail, and what an organization writes in it."""
+class TextForm(OnceForm):
+    """What an organization writes in a mail."""
 
-    source = forms.ChoiceField(label="The addresses are in")
     language = forms.ChoiceField(label="Language", choices=list(LANGUAGES.items()))
     text = forms.CharField(
         label="Your text",
@@ -148,6 +154,20 @@ class MailForm(OnceForm):
         required=False,
         help_text="The mail is sent by this service, with your organization's name.",
     )
+
+
+class OneMailForm(TextForm):
+    """The mail of one offer."""
+
+    address = forms.EmailField(label="Mail address of the holder", max_length=254)
+    field_order = ["address"]
+
+
+class MailForm(TextForm):
+    """The mails of a bulk, with who gets one."""
+
+    source = forms.ChoiceField(label="The addresses are in")
+    field_order = ["source"]
 
 
 def make_form(
@@ -226,16 +246,67 @@ def render_page(
         context["is_exact"] = source == COLUMN
         if first:
             context["address"] = first.address
-            context["mail"] = offers.write_mail(
-                bulk.definition,
-                text=options.text,
-                name=first.credential.unsealed_recipient_name(),
-                link=LINK,
-                language=options.language,
-                can_answer=bool(options.reply_to),
-            )
+            context["mail"] = preview(bulk.definition, first.credential, options)
             context["language"] = options.language
     return render(request, "studio/mail_bulk.html", context)
+
+
+@member_page("GET", "POST", needs=Permission.OPERATE, once="studio:mail_credential")
+def mail_credential(request: MemberRequest, object_id: UUID) -> HttpResponse:
+    """Show the mail with the link of one offer; the button `send` sends it.
+
+    Its state is shown there too, also once the offer is not open any more.
+    """
+    rows = Credential.objects.select_related("connection", "tenant")
+    credential = get_object_or_404(
+        rows, tenant=request.tenant, role=Credential.Role.ISSUER, pk=object_id
+    )
+    definition = mailings.find_definition(request.tenant, credential.definition_id)
+    last = mailings.last_mail_of(credential)
+    context: dict[str, Any] = {
+        "credential": credential,
+        "is_off": not is_on(),
+        "last": last,
+        "reason": reason_of(last) if last and last.code else "",
+        "is_mailed": bool(last and last.status in MailingRow.COUNTED),
+        "is_open": mailings.open_offers(request.tenant).filter(pk=object_id).exists(),
+        "left": MailDay.left_today(request.tenant),
+    }
+    language = request.tenant.default_language or mailings.FALLBACK
+    chosen = {"language": language, "reply_to": request.user.email}
+    form = OneMailForm(request.POST or None, initial=chosen)
+    options = mailings.MailOptions(language=language)
+    if request.method == "POST" and form.is_valid():
+        given = form.cleaned_data
+        with refusals_above(form):
+            options = mailings.clean_options(
+                request.tenant, given["text"], given["language"], given["reply_to"]
+            )
+            if "send" in request.POST:
+                mailings.begin_single(credential, given["address"], options)
+                audit.record("credential.mailed", credential, by=request)
+                messages.success(request, "The mail is sent now.")
+                return redirect(request.path)
+    if definition:
+        context["mail"] = preview(definition, credential, options)
+    context |= {"form": form, "language": options.language}
+    return render(request, "studio/mail_credential.html", context)
+
+
+def preview(
+    definition: CredentialDefinition,
+    credential: Credential,
+    options: mailings.MailOptions,
+) -> offers.OfferMail:
+    """What the holder of this offer would get."""
+    return offers.write_mail(
+        definition,
+        text=options.text,
+        name=credential.unsealed_recipient_name(),
+        link=LINK,
+        language=options.language,
+        can_answer=bool(options.reply_to),
+    )
 
 
 @member_action("studio:bulk", needs=Permission.OPERATE)

@@ -83,6 +83,7 @@ MENU: list[tuple[str, list[Entry]]] = [
                     "credentials_chosen",
                     "new_credential",
                     "revoke_credential",
+                    "mail_credential",
                     "bulks",
                     "bulk",
                     "remove_bulk",

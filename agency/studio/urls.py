@@ -273,6 +273,7 @@ urlpatterns = [
         ("/issue", actions.issue_credential, "issue_credential"),
         ("/check", card_check.check_card, "check_card"),
         ("/revoke", actions.revoke_credential, "revoke_credential"),
+        ("/mail", bulk_mails.mail_credential, "mail_credential"),
     ),
     *accept_routes("credential"),
     *exchange_routes("verification", ("/ask", ask_again.ask_again, "ask_again")),

@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 
-from django.db.models import Q
+from django.db.models import Exists, OuterRef, Q
 from django.utils import timezone
 
 from core.work.retention import BatchBudget, TimeBudget, delete_in_batches
@@ -17,10 +17,16 @@ DISCARD_SECONDS = 20.0
 
 
 def delete_old_bulks() -> int:
-    """Return the number of deleted rows. What was offered stays."""
+    """Return the number of deleted rows. What was offered stays.
+
+    One whose mails are still sent, some each day, is not old.
+    """
     now = timezone.now()
+    mailed = Mailing.objects.filter(
+        bulk=OuterRef("pk"), status=Mailing.Status.PENDING, paused_at=None
+    )
     old = Bulk.objects.filter(
-        Q(updated_at__lt=now - KEPT)
+        Q(~Exists(mailed), updated_at__lt=now - KEPT)
         | Q(started_at=None, created_at__lt=now - UNSTARTED_KEPT)
     )
     budget = BatchBudget()

@@ -10,7 +10,12 @@ from django.shortcuts import get_object_or_404, redirect, render
 
 from agency.studio.curl import example_call
 from agency.studio.exchange.api_answer import api_path
-from agency.studio.exchange.kinds import KINDS, AnyPage, ConnectionPage
+from agency.studio.exchange.kinds import (
+    KINDS,
+    AnyPage,
+    ConnectionPage,
+    CredentialPage,
+)
 from agency.studio.exchange.timeline import sent_rows
 from agency.studio.exchange.values import Value
 from agency.studio.form_tokens import OnceForm
@@ -20,6 +25,7 @@ from agency.words.states import Subject
 from connections.messaging import outbox
 from connections.protocols import held_requests
 from core.work import transactions
+from credentials.models.mailing import is_on
 from tenants import audit
 from tenants.models import Permission
 
@@ -94,6 +100,7 @@ def page_context(request: MemberRequest, page: AnyPage) -> dict[str, Any]:
         "reads_answer": READS_ANSWER,
         "reveal_url": f"{name}_reveal",
         "link": link,
+        "may_mail": bool(link) and isinstance(page, CredentialPage) and is_on(),
         **(page.invitation() if link else {}),
         "link_token": getattr(page.connection, "token", ""),
         "values": values,

@@ -146,6 +146,7 @@ PAGES: dict[str, str] = {
     "studio:bulk_print": OWNER,
     "studio:remove_bulk": OWNER,
     "studio:mail_bulk": OWNER,
+    "studio:mail_credential": OWNER,
     "studio:policies": OWNER,
     "studio:policy": OWNER,
     "studio:new_policy": OWNER,

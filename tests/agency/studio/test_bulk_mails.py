@@ -7,7 +7,7 @@ from django.utils import timezone
 
 from agency.mails import unsubscribing
 from connections.models import Connection
-from credentials.models import BulkRow, CredentialDefinition, MailingRow
+from credentials.models import BulkRow, Credential, CredentialDefinition, MailingRow
 from tenants.models import AuditEntry, Tenant
 from tests.agency.mails.people import server, worker_mails
 from tests.agency.studio.conftest import read
@@ -118,3 +118,26 @@ def test_mails_are_paused_resumed_and_stopped(browser, page, server):
     assert "Stopped" in read(browser, bulk) and server.addresses == []
     browser.send(f"{bulk}/mails/stop")
     assert "No mails of this file wait" in read(browser, bulk)
+
+
+def test_one_offer_is_mailed_from_its_page(browser, page, api, url, server):
+    api.post("/credentials", {
+        "definitionId": CredentialDefinition.objects.get().definition_id,
+        "credentialValues": {"name": "Ann"}, "recipientName": "Ann",
+    })  # fmt: skip
+    offer = f"{url}/credentials/{Credential.objects.get().pk}"
+    assert f"{offer}/mail" in read(browser, offer)
+    given = {"address": "ann@club.example", "language": "fr", "text": "Voilà, {name}."}
+    assert "Voilà, Ann." in browser.send(f"{offer}/mail", **given).text
+    wrong = given | {"address": "a@b.example, c@d.example"}
+    assert browser.send(f"{offer}/mail", **wrong, send="yes").status_code == 200
+    assert browser.send(f"{offer}/mail", **given, send="yes").status_code == 302
+    worker_mails()
+    assert server.addresses == ["ann@club.example"]
+    assert "Voilà, Ann." in server.read().get_content()
+    shown = read(browser, f"{offer}/mail")
+    assert "Sent" in shown and "Send the mail" not in shown
+    again = browser.send(f"{offer}/mail", **given, send="yes").text
+    assert "had no mail yet" in again or "Sent" in again
+    worker_mails()
+    assert len(server.messages) == 1
