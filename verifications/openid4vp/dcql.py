@@ -12,7 +12,8 @@ from wallets.jose.sd_jwt import Path
 from wallets.jose.signing import bad_token
 
 MAX_QUERIES = 50
-MAX_CLAIMS = 200
+MAX_CLAIMS = 200  # of all queries: each is looked for in each disclosure of a card
+MAX_WILDCARDS = 20  # of these, with `null` in the path
 MAX_SETS = 100
 Scalar = str | int | float  # of which True is one
 ID = re.compile(r"[A-Za-z0-9_-]{1,100}")
@@ -95,6 +96,7 @@ def read_items(query: Any) -> dict[str, list[Wanted]]:
         if "credential_sets" in query
         else None
     )
+    _check_size(queries)
     by_id = {
         name: one
         for one in queries
@@ -123,6 +125,20 @@ def read_items(query: Any) -> dict[str, list[Wanted]]:
     if not items:
         raise bad_token("it requires nothing")
     return items
+
+
+def _check_size(queries: list[Any]) -> None:
+    """PeerError `bad_token` for what would take too long to look for in large cards."""
+    claims = [
+        claim
+        for query in queries
+        if isinstance(query, dict)
+        for claim in _list_in(query, "claims", MAX_CLAIMS)
+    ]
+    paths = [one.get("path") for one in claims if isinstance(one, dict)]
+    wildcards = [one for one in paths if isinstance(one, list) and None in one]
+    if len(claims) > MAX_CLAIMS or len(wildcards) > MAX_WILDCARDS:
+        raise bad_token("it asks for too many claims")
 
 
 def _alternatives(options: list[Any]) -> list[list[str]]:

@@ -7,6 +7,7 @@ refuse, and what is too long, too deep, or has too many disclosures.
 import json
 import secrets
 from collections.abc import Collection, Iterator
+from itertools import islice
 from typing import Any, NamedTuple, TypeAlias
 
 from core.errors import PeerError
@@ -29,6 +30,7 @@ BINDING_TYP = "kb+jwt"
 MAX_TEXT = 512 * 1024  # characters
 MAX_DISCLOSURES = 500
 MAX_DEPTH = 20
+MAX_FOUND = 5000  # values that a path selects
 SALT_BYTES = 16
 BINDING_SECONDS = 300  # by which the clock of a wallet may differ
 # SD-JWT VC: they hold for each presentation, so that a holder cannot leave them out.
@@ -138,10 +140,16 @@ def present(
 
 
 def find_claims(claims: Any, path: Path) -> list[Any]:
-    """Return the values that a claims path pointer selects (OpenID4VP section 7)."""
+    """Return the values that a claims path pointer selects (OpenID4VP section 7).
+
+    Empty if it selects more than MAX_FOUND: who asks and who issues may be strangers.
+    """
     found = [claims]
     for step in path:
-        found = [part for one in found for part in _step_into(one, step)]
+        parts = (part for one in found for part in _step_into(one, step))
+        found = list(islice(parts, MAX_FOUND + 1))
+        if len(found) > MAX_FOUND:
+            return []
     return found
 
 

@@ -103,3 +103,30 @@ def test_a_card_with_a_strange_chain_is_of_no_authority(x5c):
     card = CARD._replace(token=CARD.token._replace(header=header))
     aki = [{"type": "aki", "values": ["AAAA"]}]
     assert read_one(trusted_authorities=aki).paths_shown_by(card) is None
+
+
+@pytest.mark.parametrize("path", [["degree"], ["a", None]])
+def test_what_is_asked_for_in_all_queries_is_bounded(path):
+    """A card may have many claims, and a request many queries for each."""
+    limit = dcql.MAX_WILDCARDS if None in path else dcql.MAX_CLAIMS
+
+    def asked(count):
+        claims = [[{"path": path}] * (count // 2), [{"path": path}] * -(-count // 2)]
+        return {
+            "credentials": [
+                QUERY | {"id": f"q{number}", "claims": some}
+                for number, some in enumerate(claims)
+            ]
+        }
+
+    assert len(dcql.read_items(asked(limit))) == 2
+    refused(asked(limit + 1))
+
+
+def test_a_path_that_selects_very_much_selects_nothing(monkeypatch):
+    steps = counted(monkeypatch, sd_jwt, "_step_into")
+    most = sd_jwt.MAX_FOUND
+    grid = {"a": [[0] * 1000] * 250}
+    assert sd_jwt.find_claims(grid, ("a", None, None)) == []
+    assert len(steps) < 20
+    assert len(sd_jwt.find_claims({"a": [0] * most}, ("a", None))) == most
