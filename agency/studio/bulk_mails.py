@@ -205,7 +205,9 @@ def mail_bulk(request: MemberRequest, object_id: UUID) -> HttpResponse:
     }
     if request.method != "POST":
         form = make_form(sources, initial=chosen)
-        options = mailings.MailOptions(language=chosen["language"])
+        options = mailings.MailOptions(
+            language=chosen["language"], reply_to=chosen["reply_to"]
+        )
         return render_page(request, bulk, form, chosen["source"], options)
     form = make_form(sources, request.POST)
     if not form.is_valid():
@@ -275,7 +277,7 @@ def mail_credential(request: MemberRequest, object_id: UUID) -> HttpResponse:
     language = request.tenant.default_language or mailings.FALLBACK
     chosen = {"language": language, "reply_to": request.user.email}
     form = OneMailForm(request.POST or None, initial=chosen)
-    options = mailings.MailOptions(language=language)
+    options = mailings.MailOptions(language=language, reply_to=request.user.email)
     if request.method == "POST" and form.is_valid():
         given = form.cleaned_data
         with refusals_above(form):

@@ -60,6 +60,7 @@ def test_a_club_is_mailed_in_three_clicks(browser, page, server):
     shown = read(browser, f"{bulk}/mail")
     assert "ann@club.example" in shown and "Send 3 mails" in shown
     assert "Hello Ann," in shown and "Member card" in shown
+    assert "You can answer this mail" in shown  # its sender is proposed for that
     given = {"source": "mailAddress", "language": "de", "text": "Hallo {name}."}
     shown = browser.send(f"{bulk}/mail", **given).text
     assert "Guten Tag Ann," in shown and "Hallo Ann." in shown
