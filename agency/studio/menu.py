@@ -65,6 +65,7 @@ MENU: list[tuple[str, list[Entry]]] = [
                 "connections",
                 (
                     "connection",
+                    "connection_person",
                     "connections_chosen",
                     "new_connection",
                     "remove_connection",
@@ -80,6 +81,7 @@ MENU: list[tuple[str, list[Entry]]] = [
                 "credentials",
                 (
                     "credential",
+                    "credential_person",
                     "credentials_chosen",
                     "new_credential",
                     "revoke_credential",

@@ -127,6 +127,28 @@ def recipient_of(row: Listed, membership: Membership) -> str:
     return MASK if name and not membership.may(Permission.NAMES) else name
 
 
+def is_by_link(row: Credential | Verification) -> bool:
+    """Whether it has, or had, no connection but that of its link."""
+    connection = row.live_connection
+    return connection is None or connection.connectionless
+
+
+@register.filter
+def person_of(row: Connection | Credential | Verification) -> str:
+    """The address of the page of whom a row is about, or "".
+
+    Those of hosted wallets have none: whom they know is the holder's.
+    """
+    if not row.wallet.is_organization:
+        return ""
+    peer = row if isinstance(row, Connection) else row.live_connection
+    if peer and not (peer.connectionless or peer.multi_party):
+        return reverse("studio:connection_person", args=[row.tenant_id, peer.pk])
+    if isinstance(row, Credential) and row.recipient_name is not None:
+        return reverse("studio:credential_person", args=[row.tenant_id, row.pk])
+    return ""
+
+
 @register.filter
 def page_of(row: Listed) -> str:
     """The address of an object's page. Connectionless connections have none."""

@@ -127,6 +127,8 @@ PAGES: dict[str, str] = {
     "studio:connections": OWNER,
     "studio:connections_chosen": OWNER,
     "studio:connection": OWNER,
+    "studio:connection_person": OWNER,
+    "studio:credential_person": OWNER,
     "studio:chat": OWNER,
     "studio:new_connection": OWNER,
     "studio:definitions": OWNER,
@@ -507,6 +509,10 @@ class World(world.World):
             "web_wallet:request": {"object_id": open_in(self.alice, Verification)},
             "studio:deletion": {"tenant_id": self.deleted_soon()},
             "studio:imported": {"tenant_id": self.imported()},
+            "studio:credential_person": {
+                "tenant_id": self.tenant.pk,
+                "object_id": self.ids["offer_id"],
+            },
             "admin:support_action": {"name": "add-member", "key": str(self.tenant.pk)},
         }
 

@@ -30,7 +30,8 @@ ROUTES = {
     (READ, "GET"): """
         organization organization_live search api_docs api_docs_ids requests
         wallets wallet wallet_connections wallet_credentials wallet_verifications
-        connections connection connection_live credentials credential credential_live
+        connections connection connection_live connection_person
+        credentials credential credential_live credential_person
         verifications verification verification_live definitions definition
         bulk bulk_live bulk_template policies policy kiosks sandbox
         events event webhooks webhook delivery members webvh_did trust
