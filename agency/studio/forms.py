@@ -1,6 +1,6 @@
 """Forms of organizations, their settings and their keys."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import timedelta
 from typing import Generic, TypeVar
 
@@ -172,6 +172,10 @@ class DaysField(forms.IntegerField):
         )
 
 
+class TypedColorInput(forms.TextInput):
+    """A color as text, which may be empty. field.html has a picker beside it."""
+
+
 class SettingsForm(forms.ModelForm):
     """Name, logo address and choices that a request leaves out stay as they are."""
 
@@ -274,9 +278,11 @@ class SettingsForm(forms.ModelForm):
             "names none of these.",
         }
         widgets = {
+            "primary_color": TypedColorInput,
+            "secondary_color": TypedColorInput,
             "default_language": forms.Select(
                 choices=[("", "English"), *NOT_ENGLISH],
-            )
+            ),
         }
 
     def __init__(
@@ -305,6 +311,11 @@ class SettingsForm(forms.ModelForm):
         for name in KEPT_IF_LEFT_OUT:
             if name not in self.data:
                 given.pop(name, None)
+
+    def keep_fields(self, names: Collection[str]) -> None:
+        """Leave out the other ones, which then stay as they are."""
+        for name in self.fields.keys() - set(names):
+            del self.fields[name]
 
     def clean_visitor_wallets_a_day(self) -> int:
         given = self.cleaned_data["visitor_wallets_a_day"]

@@ -124,6 +124,7 @@ urlpatterns = [
         ("/deletion", organizations.show_deletion, "deletion"),
         ("/imported", imported.show_imported, "imported"),
         ("/settings", settings_page.show_settings, "settings"),
+        ("/settings/colors.css", settings_page.show_phone_colors, "settings_colors"),
         ("/did", webvh_did.show_did, "webvh_did"),
         ("/did/make", webvh_did.make_did, "make_webvh"),
         ("/did/rotate", webvh_did.rotate_keys, "rotate_webvh"),

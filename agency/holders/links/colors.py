@@ -17,19 +17,21 @@ DARK_SURFACE: Rgb = (0x17, 0x32, 0x2D)
 HOVER_STEPS = 6
 
 
-def stylesheet(primary: str, secondary: str) -> str:
+def stylesheet(primary: str, secondary: str, place: str = ":root") -> str:
     """Return CSS that overrides colors of agency.css. Either color may be empty.
 
-    primary, secondary: as "#rrggbb".
+    primary, secondary: as "#rrggbb". place: the selector of where they are.
     """
     css = ""
     if primary:
-        css += f":root {{ {accent_rules(primary, LIGHT_SURFACE)} }}\n"
+        css += f"{place} {{ {accent_rules(primary, LIGHT_SURFACE)} }}\n"
         css += "@media (prefers-color-scheme: dark) { "
-        css += f":root {{ {accent_rules(primary, DARK_SURFACE)} }} }}\n"
+        css += f"{place} {{ {accent_rules(primary, DARK_SURFACE)} }} }}\n"
     if secondary:
         band = parse(secondary)
-        css += f":root {{ --band: {secondary}; --on-band: {to_hex(text_on(band))}; }}\n"
+        css += (
+            f"{place} {{ --band: {secondary}; --on-band: {to_hex(text_on(band))}; }}\n"
+        )
     return css
 
 

@@ -88,6 +88,16 @@ showTimes();
 const answer = document.querySelector("[data-address]");
 if (answer) history.replaceState(null, "", answer.dataset.address);
 
+// A color is typed, or picked beside it. Empty is our own.
+for (const picker of document.querySelectorAll("[data-picks]")) {
+  const field = document.getElementById(picker.dataset.picks);
+  picker.hidden = false;
+  const follow = () => { picker.value = /^#[0-9a-f]{6}$/i.test(field.value) ? field.value : "#0b6b62"; };
+  follow();
+  field.addEventListener("input", follow);
+  picker.addEventListener("input", () => { field.value = picker.value; });
+}
+
 for (const button of document.querySelectorAll("[data-print]")) {
   button.hidden = false;
   button.addEventListener("click", () => window.print());

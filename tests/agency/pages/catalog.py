@@ -210,6 +210,7 @@ PAGES: dict[str, str] = {
 # The query strings with which a page is opened too.
 QUERIES = {
     "studio:organization": ["?days=30"],
+    "studio:settings": ["?tab=holders", "?tab=privacy", "?tab=developers"],
     "studio:search": ["?q=alice", "?q=nobody"],
     "studio:wallets": ["?q=nobody", "?sort=size"],
     "studio:connections": ["?q=alice&state=Connected"],
@@ -342,6 +343,7 @@ NO_PAGES: dict[str, str] = {
     "web_wallet:new": ACTION,
     "web_wallet:colors": DATA,
     "web_wallet:manifest": DATA,
+    "studio:settings_colors": DATA,
     "web_wallet:inbox_part": DATA,
     "web_wallet:offer_part": DATA,
     "web_wallet:request_part": DATA,

@@ -61,7 +61,7 @@ ROUTES = {
         recover_webhook resend_delivery
     """,
     (DEVELOP, "GET POST"): "rotate_key revoke_key rotate_secret remove_webhook",
-    (CONFIGURE, "GET"): "certificate_request",
+    (CONFIGURE, "GET"): "certificate_request settings_colors",
     (CONFIGURE, "POST"): "make_webvh upload_certificates",
     (CONFIGURE, "GET POST"): """
         settings rotate_webvh new_trust_anchor remove_trust_anchor use_own_certificates

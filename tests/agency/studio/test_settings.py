@@ -5,6 +5,8 @@ import re
 import pytest
 from allauth.account.models import EmailAddress
 
+from agency.studio.forms import SettingsForm
+from agency.studio.settings_page import TABS
 from tenants.models import AuditEntry, Tenant
 from tests.agency.studio.conftest import read
 from tests.factories import DailyUsageFactory
@@ -30,7 +32,8 @@ def test_they_are_saved_and_shown_again(browser, college, url):
     ]
     assert tenant.return_urls == ["https://shop.example/done", "https://other.example"]
     assert (tenant.values_kept_days, tenant.exchanges_kept_days) == (30, 400)
-    page = browser.get(f"{url}/settings").text
+    page = browser.get(f"{url}/settings?tab=holders").text
+    page += browser.get(f"{url}/settings").text
     assert "Other https://other.example" in page
     assert 'value="#0b6b62"' in page
     browser.send(f"{url}/settings", **SETTINGS, invalid_proof_answer="ack")
@@ -90,18 +93,57 @@ def test_the_page_shows_usage_and_quotas(browser, college, url, settings):
     settings.QUOTA_WALLETS, settings.QUOTA_CONNECTIONS = 25, 0
     used = {"connections": 4711, "credentials": 812, "verifications": 307}
     today = DailyUsageFactory(tenant=college.tenant, **used, webhook_calls=9090).day
-    page = browser.get(f"{url}/settings").text
+    page = browser.get(f"{url}/settings?tab=developers").text
     row = page.partition(f"{today:%B %Y}</th>")[2].partition("</tr>")[0]
     assert re.findall(r">(\d+)</td>", row) == ["4711", "812", "307", "9090"]
     assert page.count('data-label="Webhook calls"') == 12
     assert re.search(r"Wallets</th><td[^>]*>0</td><td[^>]*>25</td>", page)
     assert "Connections and open" not in page
     type(college.tenant.provider).objects.update(has_quotas=False)
-    assert "Quotas" not in browser.get(f"{url}/settings").text
+    assert "Quotas" not in browser.get(f"{url}/settings?tab=developers").text
+
+
+def test_each_setting_has_its_place_in_one_of_four_tabs(browser, url):
+    found = []
+    for tab in TABS:
+        page = read(browser, f"{url}/settings?tab={tab}")
+        assert f'href="?tab={tab}" aria-current="page"' in page
+        found += re.findall(r'<(?:input|select|textarea)[^>]* name="(\w+)"', page)
+    fields = [name for name in found if name not in ("csrfmiddlewaretoken", "q")]
+    assert sorted(fields) == sorted(SettingsForm.base_fields)
+    first = 'href="?tab=brand" aria-current="page"'
+    assert first in read(browser, f"{url}/settings?tab=x")
+
+
+def test_a_tab_changes_its_own_settings_only(browser, college, url):
+    browser.send(f"{url}/settings", **SETTINGS, names_for_all="on")
+    answer = browser.send(f"{url}/settings?tab=privacy", values_kept_days="7")
+    assert answer.url == f"{url}/settings?tab=privacy"
+    tenant = Tenant.objects.get(pk=college.tenant.pk)
+    assert (tenant.values_kept_days, tenant.names_for_all) == (7, False)
+    assert (tenant.primary_color, tenant.visitor_wallets_a_day) == ("#0b6b62", 70)
+    assert len(tenant.wallet_apps) == 2
+    wrong = browser.send(f"{url}/settings?tab=brand", name="")
+    assert "Give the organization a name." in wrong.text
+
+
+def test_the_phone_beside_it_has_what_is_typed(browser, college, url):
+    typed = {"name": "Faber <b>U</b>", "primary_color": "#7A1F5C", "live": "yes"}
+    part = browser.send(f"{url}/settings?tab=brand", **typed).text
+    assert part.startswith('<div class="phone') and "#7a1f5c" in part
+    assert "<bdi>Faber &lt;b&gt;U&lt;/b&gt;</bdi> offers you a card" in part
+    assert Tenant.objects.get(pk=college.tenant.pk).primary_color == ""
+    # What cannot be used is not shown, and gets into no style sheet.
+    wrong = browser.send(f"{url}/settings?tab=brand", **typed | {"primary_color": "x"})
+    assert "#0b6b62" in wrong.text
+    address = f"{url}/settings/colors.css?primary=%237a1f5c&secondary=}}*{{"
+    css = browser.get(address)
+    assert css["Content-Type"].startswith("text/css")
+    assert ".phone { --accent:" in css.text and "*{" not in css.text
 
 
 def test_an_organization_is_deleted_after_its_name_is_typed(browser, college, url):
-    assert f"{url}/delete" in read(browser, f"{url}/settings")
+    assert f"{url}/delete" in read(browser, f"{url}/settings?tab=privacy")
     page = browser.get(f"{url}/delete")
     assert page.status_code == 200 and Tenant.objects.exists()
     wrong = browser.send(f"{url}/delete", typed_name="faber college")

@@ -202,8 +202,10 @@ def test_the_link_is_there_while_somebody_can_use_it(browser, faber):
         Tenant.objects.update(visitor_wallets=may_make_wallets)
         page = text(browser.get(url_of(row)))
         assert link in page
-        assert ("settings#id_visitor_wallets" in page) is not may_make_wallets
-    settings_page = f"/studio/organizations/{faber.tenant.pk}/settings"
+        assert (
+            "settings?tab=holders#id_visitor_wallets" in page
+        ) is not may_make_wallets
+    settings_page = f"/studio/organizations/{faber.tenant.pk}/settings?tab=holders"
     assert 'id="id_visitor_wallets"' in text(browser.get(settings_page))
     faber.hosts("Alice").accepts_invitation(invited["invitation"])
     assert 'id="link-label"' not in text(browser.get(url_of(row)))
