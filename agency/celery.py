@@ -5,9 +5,8 @@ import os
 
 from celery import Celery
 
-# Every process of the product loads this before the apps: a million objects, and no
-# garbage, for which Python looked in a fifth of the time that this took. What works on
-# requests and rows leaves few cycles behind, too.
+# Every process of the product loads this before the apps, which make many objects and
+# no garbage. What works on requests and rows leaves few cycles behind, too.
 gc.set_threshold(10_000, 20, 20)
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "agency.settings")
 
