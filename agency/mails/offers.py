@@ -18,7 +18,7 @@ from django.conf import settings
 from django.utils import translation
 from django.utils.translation import gettext as _
 
-from agency.mails.names import TURNS, mailed_name
+from agency.mails.names import LINK_MARK, TURNS, ZERO_WIDTH_SPACE, mailed_name
 from agency.mails.sending import PRODUCT
 from agency.words.cards import card_name
 from core.errors import Invalid
@@ -36,6 +36,7 @@ LINK = re.compile(
     re.IGNORECASE,
 )
 DOTS = re.compile("[\u3002\uff0e\uff61\u2024]")  # that browsers read as one
+JOINERS = re.compile("[\u200c-\u200f]")  # not seen, and allowed: is_hidden()
 PLACE = re.compile(r"\{(\w*)\}")
 
 
@@ -46,7 +47,7 @@ def clean_text(text: str) -> str:
     no HTML and no sign that is not seen.
     """
     text = text.replace("\r\n", "\n").strip()
-    seen = DOTS.sub(".", unicodedata.normalize("NFKC", text))
+    seen = as_seen(text)
     if len(text) > MAX_TEXT or text.count("\n") >= MAX_LINES:
         refuse(f"It may have {MAX_TEXT} characters in {MAX_LINES} lines.")
     if any(is_hidden(letter) for letter in text.replace("\n", "")):
@@ -63,6 +64,11 @@ def clean_text(text: str) -> str:
     if unknown or "{" in PLACE.sub("", text) or "}" in PLACE.sub("", text):
         refuse(f"Fields in braces are {', '.join(FIELDS.values())}, and no others.")
     return text
+
+
+def as_seen(text: str) -> str:
+    """The text as a browser or a person reads it, in which a link is looked for."""
+    return DOTS.sub(".", JOINERS.sub("", unicodedata.normalize("NFKC", text)))
 
 
 def is_hidden(letter: str) -> bool:
@@ -145,8 +151,14 @@ def short_name(name: str) -> str:
 
 
 def fill(text: str, values: dict[str, str]) -> str:
-    """Fill in the fields. What a value has in braces stays as it is."""
-    return PLACE.sub(lambda found: values.get(found[1], found[0]), text)
+    """Fill in the fields. What a value has in braces stays as it is.
+
+    A text such as `evil.{card}` becomes no link: each is checked by itself, not both.
+    """
+    filled = PLACE.sub(lambda found: values.get(found[1], found[0]), text)
+    if LINK.search(as_seen(filled)):
+        return LINK_MARK.sub(ZERO_WIDTH_SPACE, filled)
+    return filled
 
 
 class HeaderPolicy(EmailPolicy):

@@ -2,6 +2,8 @@
 
 import re
 from datetime import UTC, datetime
+from email import message_from_bytes
+from email.policy import default
 
 import pytest
 from django.utils import translation
@@ -35,6 +37,7 @@ LINK = "https://agency.example/i/abc"
         "\n".join("x" * 21),
         "bit.ly/abc",
         "Ｗｗｗ．evil．com",
+        "evil\u200d.com",
     ],
 )
 def test_it_refuses_links_addresses_html_and_hidden_signs(text):
@@ -84,6 +87,31 @@ def test_a_name_adds_no_header_and_no_sender(name):
     head = text.partition("\r\n\r\n")[0]
     names = re.findall(r"^([\w-]+):", head, re.M)
     assert sorted(names) == sorted(set(names)) and "Bcc" not in names
+
+
+@pytest.mark.parametrize(
+    "hidden",
+    ["evil=2Eexample", "=FF", "a=0D=0ABcc=3A_x", "a=22=2C_=3Cceo=40bank.example=3E"],
+)
+def test_an_encoded_word_in_a_name_stays_as_it_is_written(hidden):
+    name = f"=?utf-8?q?{hidden}?="
+    shown = offers.short_name(name)
+    message = message_from_bytes(built(name, subject=shown).as_bytes(), policy=default)
+    assert message["Subject"] == shown
+    [sender] = message["From"].addresses
+    assert sender.addr_spec == offers.sender_address()
+    assert sender.display_name.replace(" ", "") == f"{shown}(Agency)"
+
+
+@pytest.mark.parametrize("text", ["evil{name}", "evil.{card}", "{name}{card}"])
+def test_what_is_filled_in_makes_no_link_of_a_text(text):
+    assert offers.clean_text(text) == text
+    for values in (
+        {"name": ".example", "card": "example"},
+        {"name": "w.", "card": "ab"},
+    ):
+        shown = {name: offers.short_name(value) for name, value in values.items()}
+        assert not offers.LINK.search(offers.as_seen(offers.fill(text, shown)))
 
 
 def test_a_header_with_a_line_end_is_refused():
