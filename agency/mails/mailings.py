@@ -1,5 +1,6 @@
 """Mail the links of a bulk's offers: who gets a mail, and the worker that sends it."""
 
+import logging
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache, partial
@@ -8,7 +9,13 @@ from django.db.models import Exists, OuterRef, QuerySet
 
 from agency.holders.links.languages import FALLBACK
 from agency.mails import offers, unsubscribing
-from agency.mails.smtp import MailServer, OutcomeUnknown, Refused, ServerUnavailable
+from agency.mails.smtp import (
+    CannotWrite,
+    MailServer,
+    OutcomeUnknown,
+    Refused,
+    ServerUnavailable,
+)
 from connections.models import Connection
 from core import faults
 from core.database import clock
@@ -31,6 +38,7 @@ from tenants import vault
 from tenants.branding import LANGUAGES
 from tenants.models import Tenant
 
+logger = logging.getLogger(__name__)
 MAILS_PER_TURN = 20
 CHUNK_ROWS = 500
 COLUMN = "mailAddress"  # of the file; else the name of an attribute
@@ -325,6 +333,8 @@ def send_rows(
         raise DayIsFull
     with MailServer() as server:
         for row in rows:
+            if loop.is_stopped:
+                return  # the process ends: a mail that it would leave is Unknown
             if not mailing.renew_lease():
                 raise LostLease
             try:
@@ -334,6 +344,9 @@ def send_rows(
                 return  # of this turn: the connection is gone
             except Refused as error:
                 note_refusal(row, error)
+            except CannotWrite as error:
+                logger.error("a mail cannot be written: %s", error)
+                row.change([Status.WAITING], Status.REFUSED, code="cannot_write")
             except ServerUnavailable:
                 raise
             except OSError:
@@ -362,24 +375,28 @@ def send_row(
         return
     language = row.language or mailing.language
     reply_to = vault.unseal(mailing, "reply_to") or ""
-    message = offers.build_message(
-        offers.write_mail(
-            definition,
-            text=vault.unseal(mailing, "text") or "",
-            name=offer.unsealed_recipient_name(),
-            link=link,
-            language=language,
-            is_reminder=mailing.is_reminder,
-            can_answer=bool(reply_to),
-        ),
-        organization=mailing.tenant.name,
-        to=address,
-        reply_to=reply_to,
+    mail = offers.write_mail(
+        definition,
+        text=vault.unseal(mailing, "text") or "",
+        name=offer.unsealed_recipient_name(),
+        link=link,
         language=language,
-        message_id=str(row.pk),
-        moment=clock.now(),
-        unsubscribe=unsubscribing.link_for(address),
+        is_reminder=mailing.is_reminder,
+        can_answer=bool(reply_to),
     )
+    try:
+        message = offers.build_message(
+            mail,
+            organization=mailing.tenant.name,
+            to=address,
+            reply_to=reply_to,
+            language=language,
+            message_id=str(row.pk),
+            moment=clock.now(),
+            unsubscribe=unsubscribing.link_for(address),
+        )
+    except Exception as error:  # as deliver(); its text may have the address
+        raise CannotWrite(type(error).__name__) from None
 
     def begin() -> bool:
         has_begun = row.begin_sending(mailing)
@@ -398,8 +415,10 @@ def note_refusal(row: MailingRow, error: Refused) -> None:
         row.end_sending(Status.REFUSED, code)
     elif error.is_temporary:
         row.refuse_for_now(code)
-    else:
-        row.change([Status.WAITING], Status.REFUSED, code=code)
+    elif row.change([Status.WAITING], Status.REFUSED, code=code):
+        # It counts too: nobody tries addresses here without end.
+        with transactions.atomic():
+            MailDay.take_one(row.tenant)
 
 
 def find_definition(tenant: Tenant, definition_id: str) -> CredentialDefinition | None:

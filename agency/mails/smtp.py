@@ -47,6 +47,10 @@ class OutcomeUnknown(Exception):
     """The connection ended after DATA, before the server's answer."""
 
 
+class CannotWrite(Exception):
+    """A name or an address is such that no mail can be made. It says no more."""
+
+
 class BuiltMessage(DjangoMessage):
     """A message that is written already, for Django's other backends."""
 
@@ -85,7 +89,12 @@ class MailServer:
 
         Raises Refused, OutcomeUnknown, and OSError if nothing was sent because the
         server is away. After OutcomeUnknown and OSError the connection is of no use.
+        CannotWrite, before anything is sent, if the headers cannot be written.
         """
+        try:
+            text = message.as_bytes()
+        except Exception as error:  # the package email raises errors of all kinds
+            raise CannotWrite(type(error).__name__) from None
         smtp = self._smtp()
         if smtp is None:
             if not begin():
@@ -105,7 +114,7 @@ class MailServer:
             self._reset(smtp)
             return False
         try:
-            code, _ = smtp.data(message.as_bytes())
+            code, _ = smtp.data(text)
         except smtplib.SMTPDataError as error:  # it did not want the text
             self._reset(smtp)
             raise Refused(error.smtp_code, was_data=True) from None

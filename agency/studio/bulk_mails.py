@@ -56,6 +56,7 @@ WAITS = {
 REASONS = {
     "unsubscribed": "This address has unsubscribed from mails with links.",
     "offer_is_not_open": "The offer was taken, withdrawn or has expired.",
+    "cannot_write": "A name in it is such that no mail can be written.",
     "connection_lost": "The mail server ended the connection.",
 }
 UNKNOWN = (

@@ -1,5 +1,6 @@
 """Mails to the holders of links: a job, a row for each mail, what a day has had."""
 
+import logging
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import Any, ClassVar, Self
@@ -19,6 +20,7 @@ from credentials.models.credential import Credential
 from tenants import vault
 from tenants.models import Record, Tenant
 
+logger = logging.getLogger(__name__)
 CLAIM_LOCK = 0x6D61696C  # the advisory lock of the one claim that runs at a time
 MAX_UNFINISHED = 10  # of one organization
 RETRY_DELAY = timedelta(minutes=1)  # after the mail server was away
@@ -172,6 +174,7 @@ class Mailing(Record, CausedJob):
         """Where the mail server is away, the whole mailing waits. Others are raised."""
         if not isinstance(error, OSError):  # smtplib's errors are, too
             raise error
+        logger.warning("the mail server takes no mails now: %s", type(error).__name__)
         self.try_later(RETRY_DELAY, "mail_server_unavailable")
 
     @transactions.atomic()

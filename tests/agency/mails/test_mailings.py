@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from agency.mails import mailings, unsubscribing
+from agency.mails import mailings, offers, unsubscribing
 from connections.models import Connection
 from core.errors import AgencyError
 from credentials.bulk import retention
@@ -137,6 +137,51 @@ def test_a_connection_that_ends_before_data_lets_the_others_go_first(faber, serv
     mailings.send_due()
     assert server.addresses == ["bo@club.example"]
     assert states(mailing)[1] == [("Waiting", "connection_lost"), SENT]
+
+
+def test_a_mail_that_cannot_be_written_stops_no_other(
+    faber, server, monkeypatch, caplog
+):
+    mailing = begin(club_of(faber, "Ann", "Bo", "Cy"))
+
+    def build(*given, to, **named):
+        if to == "bo@club.example":
+            raise IndexError(f"no header for {to}")
+        message = build_message(*given, to=to, **named)
+        if to == "ann@club.example":
+            message.as_bytes = None
+        return message
+
+    build_message = offers.build_message
+    monkeypatch.setattr(offers, "build_message", build)
+    worker_mails()
+    unwritten = ("Refused", "cannot_write")
+    assert states(mailing) == ("Done", [unwritten, unwritten, SENT])
+    assert server.addresses == ["cy@club.example"]
+    assert "IndexError" in caplog.text and "@club" not in caplog.text
+
+
+def test_a_worker_that_stops_begins_no_further_mail(faber, server, monkeypatch):
+    mailing = begin(club_of(faber, "Ann", "Bo"))
+    leased = Mailing.claim_next()
+    monkeypatch.setattr(mailings.loop, "is_stopped", True)
+    mailings.take_turn(leased)
+    assert server.addresses == []
+    monkeypatch.undo()
+    mailings.send_due()
+    assert states(mailing) == ("Done", [SENT, SENT])
+
+
+def test_an_address_that_the_server_does_not_know_counts_for_the_day(
+    faber, server, settings
+):
+    settings.ORGANIZATION_MAILS_A_DAY = 2
+    server.refused = {f"{name}@club.example": "550 unknown" for name in ("ann", "bo")}
+    mailing = begin(club_of(faber, "Ann", "Bo", "Cy"))
+    worker_mails()
+    refused = ("Refused", "refused_550")
+    assert states(mailing) == ("Running", [refused, refused, ("Waiting", "")])
+    assert mailing.last_error == "daily_limit"
 
 
 def test_all_wait_while_the_server_is_away(faber, server, settings):
