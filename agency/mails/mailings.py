@@ -189,7 +189,8 @@ def begin_single(credential: Credential, address: str, options: MailOptions) -> 
     found = open_offers(credential.tenant).filter(pk=credential.pk).first()
     mailing = new_mailing(credential.tenant, options)
     recipients = [Recipient(1, found, address)] if found else []
-    return fill_and_start(mailing, [recipients])
+    with transactions.atomic():  # no page would resume what a process leaves behind
+        return fill_and_start(mailing, [recipients])
 
 
 def last_mail_of(credential: Credential) -> MailingRow | None:
@@ -270,17 +271,22 @@ def hold(mailing: Mailing) -> None:
 
 
 def start(mailing: Mailing) -> None:
-    now = clock.now()
-    Mailing.objects.filter(pk=mailing.pk).update(paused_at=None, due_at=now)
+    waits = Mailing.objects.filter(pk=mailing.pk, status=Mailing.Status.PENDING)
+    waits.update(paused_at=None, due_at=clock.now())
     mailing.paused_at = None
     mailing.notify_worker()
 
 
+@transactions.atomic()
 def store_rows(mailing: Mailing, recipients: Iterable[Recipient]) -> int:
     """Store the mails of those that have none yet. Return how many.
 
-    The unique constraint decides: two mailings at once store no offer twice.
+    The unique constraint decides: two mailings at once store no offer twice. None for a
+    mailing that somebody has ended meanwhile: nobody would send or stop them.
     """
+    locked = Mailing.objects.select_for_update(no_key=True)
+    if not locked.filter(pk=mailing.pk, status=Mailing.Status.PENDING).exists():
+        return 0
     rows = [build_row(mailing, one) for one in recipients]
     MailingRow.objects.bulk_create(rows, ignore_conflicts=True)
     return MailingRow.objects.filter(pk__in=[row.pk for row in rows]).count()

@@ -6,6 +6,7 @@ from uuid import UUID
 
 from django import forms
 from django.contrib import messages
+from django.db.models import F
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404, redirect, render
 
@@ -36,7 +37,7 @@ from tenants.models import Permission
 from verifications.wording import label_of
 
 MAX_SHOWN = 20  # mails with a reason, of one mailing
-MAX_MAILINGS = 2  # of a bulk, the newest
+MAX_MAILINGS = 2  # of a bulk
 LINK = "https://…"
 CHANGES = {
     "pause": (Mailing.pause, "bulk.mails_paused", "No further mails are sent for now."),
@@ -93,11 +94,13 @@ class ShownMailing:
 
 
 def list_mailings(bulk: Bulk) -> tuple[list[ShownMailing], str]:
-    """Return the mailings of a bulk, the newest first, and what changes with them.
+    """Return the mailings of a bulk, and what changes with them.
 
-    Two queries for each of them, of which there are few.
+    Those that are not done first, of which change_with() takes the newest. Two queries
+    for each of them, of which there are few.
     """
-    shown = [show_mailing(one) for one in bulk.mailings.order_by("-pk")[:MAX_MAILINGS]]
+    newest = bulk.mailings.order_by(F("finished_at").desc(nulls_first=True), "-pk")
+    shown = [show_mailing(one) for one in newest[:MAX_MAILINGS]]
     version = "".join(
         f"-{one.mailing.state}{one.tried}{one.mailing.last_error}" for one in shown
     )

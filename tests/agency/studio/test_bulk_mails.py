@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from agency.mails import unsubscribing
+from agency.mails import mailings, unsubscribing
 from connections.models import Connection
 from credentials.models import BulkRow, Credential, CredentialDefinition, MailingRow
 from tenants.models import AuditEntry, Tenant
@@ -119,6 +119,23 @@ def test_mails_are_paused_resumed_and_stopped(browser, page, server):
     assert "Stopped" in read(browser, bulk) and server.addresses == []
     browser.send(f"{bulk}/mails/stop")
     assert "No mails of this file wait" in read(browser, bulk)
+
+
+def test_an_older_mailing_that_is_paused_can_be_resumed(browser, page, server):
+    bulk = issued(browser, page)
+    server.refused = {"ann@club.example": "550 unknown", "bo@club.example": "450 later"}
+    given = {"source": "mailAddress", "language": "en", "send": "yes"}
+    browser.send(f"{bulk}/mail", **given)
+    mailings.send_due()  # Bo's mail waits
+    browser.send(f"{bulk}/mails/pause")
+    for _ in range(2):
+        browser.send(f"{bulk}/mail", **given)  # to Ann again
+        mailings.send_due()
+    assert "Resume the mails" in read(browser, bulk)
+    server.refused = {}
+    browser.send(f"{bulk}/mails/resume")
+    worker_mails()
+    assert "bo@club.example" in server.addresses
 
 
 def test_one_offer_is_mailed_from_its_page(browser, page, api, url, server):
