@@ -1,6 +1,7 @@
 """What a verifier asks of a wallet in DCQL (OpenID4VP section 6), read from strangers."""
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -51,8 +52,8 @@ class Wanted:
 
     @property
     def names(self) -> list[str]:
-        """The names of the claims that it shows first of all."""
-        return list(dict.fromkeys(str(one.path[0]) for one in self.options[0]))
+        """The names of the claims that it may show, by whichever of its options."""
+        return names_of(one.path for claims in self.options for one in claims)
 
     def paths_shown_by(self, held: sd_jwt.Credential) -> list[Path] | None:
         """What a credential shows as an answer; None if it is none."""
@@ -80,6 +81,11 @@ class Wanted:
             return False
         issuers = {certificates.authority_identifier_of(one) for one in chain}
         return not issuers.isdisjoint(self.authorities)
+
+
+def names_of(paths: Iterable[Path]) -> list[str]:
+    """The names of the claims to which paths lead, or in which they end."""
+    return list(dict.fromkeys(str(path[0]) for path in paths))
 
 
 def read_items(query: Any) -> dict[str, list[Wanted]]:

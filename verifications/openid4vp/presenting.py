@@ -11,7 +11,7 @@ import re
 import secrets
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any
@@ -87,11 +87,16 @@ class Request:
 
     @cached_property
     def policy(self) -> Policy:
-        """What is asked for, as a policy that asks the same."""
+        """What is asked for, as a policy that asks the same.
+
+        Each attribute that may be shown is there: which are depends on the card.
+        """
         items = tuple(
             PolicyItem(
                 policy_name=name,
-                attribute_names=tuple(wanted[0].names),
+                attribute_names=tuple(
+                    dict.fromkeys(each for one in wanted for each in one.names)
+                ),
                 restrictions=tuple(
                     Restriction({"vct": vct}) for one in wanted for vct in one.vcts
                 ),
@@ -338,17 +343,33 @@ def request_of(verification: Verification) -> Request:
 def find_available(verification: Verification) -> list[tuple[Item, list[Credential]]]:
     """Each item with the wallet's credentials that answer it, oldest first.
 
-    Expired and revoked ones are left out.
+    Expired and revoked ones are left out. If any is there, the item names what they
+    would show, and nothing that a stranger only pretends to ask for.
     """
     request = request_of(verification)
     found: dict[str, list[Credential]] = {name: [] for name in request.items}
+    shown: dict[str, list[sd_jwt.Path]] = {name: [] for name in request.items}
     lists = HostedLists()
     for row, held in _read_held(verification.wallet, request):
         for name, wanted in request.items.items():
-            if _answer_of(wanted, held) and is_usable(row, held, lists):
+            answer = _answer_of(wanted, held)
+            if answer and is_usable(row, held, lists):
                 found[name].append(row)
-    items = ProofRequest.of_policy(request.policy).items
-    return [(item, found[item.policy_name]) for item in items]
+                shown[name] += answer[1]
+    return [
+        (
+            _showing(item, shown[item.policy_name])
+            if found[item.policy_name]
+            else item,
+            found[item.policy_name],
+        )
+        for item in ProofRequest.of_policy(request.policy).items
+    ]
+
+
+def _showing(item: Item, paths: Sequence[sd_jwt.Path]) -> Item:
+    """An item with the names of what is shown, instead of all that may be."""
+    return replace(item, attribute_names=tuple(dcql.names_of(paths)))
 
 
 def is_usable(row: Credential, held: sd_jwt.Credential, lists: HostedLists) -> bool:
@@ -366,7 +387,7 @@ def _read_held(
     wanted = [one for queries in request.items.values() for one in queries]
     names = sorted({normalise_name(name) for one in wanted for name in one.names})
     held = Credential.in_wallet(wallet, CredentialFormat.SD_JWT).order_by("pk")
-    if all(one.names for one in wanted):
+    if all(all(one.options) for one in wanted):
         field = Credential._meta.get_field("attribute_names")
         given = SqlValue(names, output_field=field)
         held = held.filter(attribute_names__overlap=given)
@@ -652,9 +673,12 @@ def _present(
         )
         vp_token[wanted.id] = [presented]
         texts = row.unsealed_values() or {}
-        shown = {one: Value(texts[one], "") for one in wanted.names if one in texts}
+        item = _showing(items[name], paths)
+        shown = {
+            one: Value(texts[one], "") for one in item.attribute_names if one in texts
+        }
         answered = [Answer("revealed_attr_groups", 0, shown)]
-        proof[name] = {**proof_entry(items[name], answered, True), "format": FORMAT}
+        proof[name] = {**proof_entry(item, answered, True), "format": FORMAT}
     return vp_token, proof
 
 

@@ -228,8 +228,14 @@ def disclosure_of(
         *parts.get("revealed_attr_groups", {}),
     }
     if verification.format == CredentialFormat.SD_JWT:
-        # It is answered as a whole.
-        revealed = {*(verification.unsealed_proof() or {})}
+        # It is answered as a whole, but the card decides which claims are shown.
+        proof = verification.unsealed_proof() or {}
+        revealed = {*proof}
+        items = [
+            replace(item, attribute_names=names_shown(item, proof[item.policy_name]))
+            for item in items
+            if item.policy_name in proof
+        ]
     hidden, proven = parts.get("unrevealed_attrs", {}), parts.get("predicates", {})
     attributes = [item for item in items if not item.is_predicate]
     return Disclosure(
@@ -252,6 +258,13 @@ def disclosure_of(
         ],
         labels_in(attributes, set(hidden), known),
     )
+
+
+def names_shown(item: Item, entry: Mapping[str, Any]) -> tuple[str, ...]:
+    """The attributes of which an item's entry in `proof` has a value."""
+    if "attributes" in entry:
+        return tuple(entry["attributes"])
+    return (entry["name"],) if "name" in entry else item.attribute_names
 
 
 def labels_in(

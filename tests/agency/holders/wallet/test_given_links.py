@@ -13,6 +13,7 @@ from tests.agency.holders.wallet.conftest import VALUES, newest_of
 from tests.support.openid_hosts import issuing, verifying
 from tests.support.policies import attribute, policy
 from verifications.models import Verification
+from wallets.jose import sd_jwt
 
 pytestmark = pytest.mark.django_db(transaction=True)
 PAGE = "/w/add"
@@ -130,6 +131,46 @@ def test_an_authority_that_is_trusted_vouches_for_the_verifier(wallet, faber, sh
     shop.changes = {"x5c": ["forged"]}
     led = give(wallet, shop.link())
     assert "<bdi>Union</bdi> vouches for them" in wallet.get(led.url).text
+
+
+PID = {
+    "format": "dc+sd-jwt",
+    "meta": {"vct_values": ["urn:eu:pid"]},
+    "id": "harmless",
+    "claims": [
+        {"id": "n", "path": ["name"], "values": ["Nobody"]},
+        {"id": "y", "path": ["year"]},
+    ],
+}
+YEAR = PID | {"id": "other", "claims": [{"path": ["year"]}]}
+IMPOSSIBLE = PID | {"claims": PID["claims"][:1]}
+PRETENCES = [
+    {"credentials": [PID | {"claim_sets": [["n"], ["y"]]}]},
+    {
+        "credentials": [IMPOSSIBLE, YEAR],
+        "credential_sets": [{"options": [["harmless"], ["other"]]}],
+    },
+]
+
+
+@pytest.mark.parametrize("query", PRETENCES)
+def test_who_pretends_to_ask_for_less_shows_the_holder_what_it_gets(
+    wallet, alice, state, shop, query
+):
+    """What no card can answer may stand before what is wanted."""
+    take(wallet, state)
+    shop.changes = {"dcql_query": query}
+    led = give(wallet, shop.link())
+    asked = wallet.get(led.url).text.partition("This is shown")[2]
+    assert "year" in asked and "Alice" not in asked
+    card = str(newest_of(alice, Credential).pk)
+    wallet.post(led.url, {"action": "accept", "card-0": card})
+    [[presented]] = shop.got["vp_token"].values()
+    claims = sd_jwt.read(presented).claims
+    assert claims["year"] == 7 and "name" not in claims
+    told = wallet.get("/w/history").text
+    assert "<bdi>year</bdi>" in told and "<bdi>name</bdi>" not in told
+    assert newest_of(alice, Verification).unsealed_proof()["harmless"]["name"] == "year"
 
 
 def test_what_is_asked_for_later_is_not_answered(wallet, alice, state, shop):
