@@ -77,7 +77,7 @@ def test_a_frozen_worker_is_missed(running):
 
 def test_web_is_not_ready_before_it_closes_its_port(running):
     running.kill("web")
-    running.start_web(WEB_STOP_DELAY="2")
+    running.start_web(WEB_STOP_DELAY="4", WEB_PROCESSES="2")
     web = running.supervisor.services["web"]
     os.kill(web.pid, signal.SIGTERM)  # as systemd and Docker do
 
@@ -85,5 +85,6 @@ def test_web_is_not_ready_before_it_closes_its_port(running):
         return requests.get(f"{running.url}/health{page}", timeout=10).status_code
 
     eventually(lambda: answers("/ready") == 503, 2)
+    assert {answers("/ready") for _ in range(10)} == {503}, "each process of both"
     assert answers("") == 200
     assert web.wait(30) == 0
