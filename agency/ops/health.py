@@ -91,9 +91,16 @@ def note_stopping(*signaled: object) -> None:
 
 
 def check_database() -> None:
+    """Also judge a pooler, once: that opens connections, which a busy one may not give.
+
+    A process that started without its database has not judged it before.
+    """
+    global pooler_is_right
     with connection.cursor() as cursor:
         cursor.execute("SELECT 1")
-    checks.check_sessions()
+    if not pooler_is_right:
+        checks.check_sessions()
+        pooler_is_right = True
 
 
 def check_migrations() -> str | None:
@@ -147,6 +154,7 @@ def describe_late_queues() -> str | None:
     return f"degraded: {', '.join(late)}" if late else None
 
 
+pooler_is_right = False
 schema_is_right = False
 is_stopping = False
 CHECKS = {

@@ -7,12 +7,14 @@ import sys
 from datetime import timedelta
 
 import pytest
+from django.core.exceptions import ImproperlyConfigured
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from agency.ops import database_server, monitoring, queues
+from agency.ops import checks, database_server, health, monitoring, queues
+from core.database.sessions import Kept
 from core.net import http
 from core.telemetry import metrics
 from credentials.models import CredentialDefinition
@@ -309,3 +311,19 @@ def test_each_metric_says_what_it_counts(scrape):
     for family in registered:
         assert family.name.startswith("agency_"), family.name
         assert re.fullmatch(r"[A-Z1].{12,}\.", family.documentation), family.name
+
+
+def test_readiness_judges_a_pooler_until_it_is_right_and_then_no_more(
+    monkeypatch, caplog
+):
+    """A judgement opens connections, which a busy pooler may not give."""
+    found = [Kept.STATEMENTS, Kept.TRANSACTIONS]
+    monkeypatch.setattr(health, "pooler_is_right", False)
+    monkeypatch.setattr(checks, "what_is_kept", lambda: found.pop(0))
+    monkeypatch.setattr(checks, "has_limits", lambda: False)
+    with pytest.raises(ImproperlyConfigured):
+        health.check_database()
+    health.check_database()
+    health.check_database()
+    [message] = caplog.messages
+    assert "ALTER ROLE" in message
