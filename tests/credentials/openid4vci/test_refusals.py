@@ -1,11 +1,13 @@
 """What an issuer refuses: with the protocol's code, and never with a credential."""
 
+import json
 import time
 from datetime import timedelta
 
 import pytest
-from cryptography.hazmat.primitives.asymmetric import ec
 from django.utils import timezone
+from joserfc import jws
+from joserfc.jwk import ECKey, OctKey
 
 from connections import link_expiry
 from connections.models import Connection
@@ -16,6 +18,8 @@ from tests.support.openid_wallet import CODE_GRANT, OpenIdWallet
 from tests.support.races import at_once
 from wallets.jose import signing
 from wallets.models import issuer_url
+
+OTHER = signing.generate_secret()
 
 
 def assert_refused(response, error, status=400):
@@ -159,31 +163,38 @@ def proof(phone, header=None, claims=None, secret=None, typ=proofs.PROOF_TYP):
     return signing.sign_token(said, secret or phone.secret, typ, **header)
 
 
-def with_alg(token, alg):
-    header, payload, signature = token.split(".")
-    body = signing.read_token(token, proofs.PROOF_TYP).header | {"alg": alg}
-    return f"{signing._encode_json(body)}.{payload}.{signature}"
+def signed_with(alg, phone, key, jwk=None, **header):
+    """A proof whose signature is right, by another algorithm or with another header."""
+    said = {"aud": phone.issuer, "iat": int(time.time()), "nonce": phone.nonce()}
+    header = {"alg": alg, "jwk": jwk or phone.jwk} | header
+    return jws.serialize_compact(header, json.dumps(said), key, algorithms=[alg])
 
 
-def without_typ(phone):
-    token = proof(phone)
-    _, payload, signature = token.split(".")
-    header = signing._encode_json({"alg": "ES256", "jwk": phone.jwk})
-    return f"{header}.{payload}.{signature}"
+def without_algorithm(phone):
+    header, payload, _ = proof(phone, {"jwk": phone.jwk, "alg": "none"}).split(".")
+    return f"{header}.{payload}."
+
+
+def of_public_key(phone):
+    """The public key as the secret of an HMAC, which a careless library accepts."""
+    key = OctKey.import_key(json.dumps(phone.jwk))
+    return signed_with("HS256", phone, key, typ=proofs.PROOF_TYP)
 
 
 def of_p521(phone):
-    key = ec.generate_private_key(ec.SECP521R1()).public_key().public_numbers()
-    coordinates = {
-        name: signing.encode_base64url(number.to_bytes(66))
-        for name, number in (("x", key.x), ("y", key.y))
-    }
-    return proof(phone, {"jwk": {"kty": "EC", "crv": "P-521"} | coordinates})
+    key = ECKey.generate_key("P-521")
+    jwk = key.as_dict(private=False)
+    return signed_with("ES512", phone, key, jwk, typ=proofs.PROOF_TYP)
+
+
+def without_typ(phone):
+    private = phone.jwk | {"d": signing.encode_base64url(phone.secret)}
+    return signed_with("ES256", phone, ECKey.import_key(private))
 
 
 WRONG_PROOFS = {
-    "alg none": lambda phone: with_alg(proof(phone), "none"),
-    "HS256": lambda phone: with_alg(proof(phone), "HS256"),
+    "alg none": without_algorithm,
+    "HS256": of_public_key,
     "P-521": of_p521,
     "no typ": without_typ,
     "typ JWT": lambda phone: proof(phone, typ="JWT"),
@@ -196,6 +207,7 @@ WRONG_PROOFS = {
     "no iat": lambda phone: proof(phone, claims={"iat": None}),
     "jwk and kid": lambda phone: proof(phone, {"jwk": phone.jwk, "kid": "did:key:z"}),
     "jwk and x5c": lambda phone: proof(phone, {"jwk": phone.jwk, "x5c": []}),
+    "kid and x5c": lambda phone: proof(phone, {"kid": "did:key:z", "x5c": []}),
     "kid alone": lambda phone: proof(phone, {"kid": "did:key:z"}),
     "no key": lambda phone: proof(phone, {}),
     "private key": lambda phone: proof(phone, {"jwk": phone.jwk | {"d": "AA"}}),
@@ -298,6 +310,7 @@ def test_requests_that_name_something_else(allowed, subtests):
         body = allowed.request()
         return {name: body[name] for name in body if name not in names}
 
+    of_another_key = proof(allowed, {"jwk": signing.public_jwk_of(OTHER)}, secret=OTHER)
     wrong = [
         ({"credential_identifier": "x"}, "invalid_credential_request"),
         ({"credential_configuration_id": "x"}, "unknown_credential_configuration"),
@@ -308,6 +321,8 @@ def test_requests_that_name_something_else(allowed, subtests):
         ({"proofs": {"attestation": ["x"]}}, "invalid_proof"),
         ({"proofs": []}, "invalid_proof"),
         ({"proofs": {"jwt": [allowed.prove()] * 2}}, "invalid_proof"),
+        ({"proofs": {"jwt": [allowed.prove(), allowed.prove()]}}, "invalid_proof"),
+        ({"proofs": {"jwt": [allowed.prove(), of_another_key]}}, "invalid_proof"),
         ({"proofs": {"jwt": [[]]}}, "invalid_proof"),
     ]
     for members, error in wrong:
