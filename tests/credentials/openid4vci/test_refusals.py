@@ -5,16 +5,17 @@ import time
 from datetime import timedelta
 
 import pytest
+from django.urls import get_resolver
 from django.utils import timezone
 from joserfc import jws
 from joserfc.jwk import ECKey, OctKey
 
 from connections import link_expiry
 from connections.models import Connection
-from credentials import urls
 from credentials.models import Credential, Grant
 from credentials.openid4vci import proofs
 from tests.support.openid_wallet import CODE_GRANT, OpenIdWallet
+from tests.support.policies import attribute, policy
 from tests.support.races import at_once
 from wallets.jose import signing
 from wallets.models import issuer_url
@@ -384,6 +385,20 @@ def test_unknown_addresses_are_not_there(faber, opened):
     assert opened.read(f"{opened.issuer}/token").status_code == 405
 
 
+def routes_of_organizations():
+    """All addresses below that of an organization."""
+
+    def walk(patterns, prefix=""):
+        for one in patterns:
+            path = prefix + str(one.pattern)
+            yield from walk(getattr(one, "url_patterns", []), path)
+            yield path
+
+    start = "openid/<uuid:tenantId>/"
+    paths = [path for path in walk(get_resolver().url_patterns) if start in path]
+    return {path.partition(start)[2] for path in paths} - {""}
+
+
 def test_an_address_knows_what_is_of_its_organization_only(
     faber, acme, card, offers, phone, subtests
 ):
@@ -399,6 +414,23 @@ def test_an_address_knows_what_is_of_its_organization_only(
     other.open(link["link"])
     token = Connection.objects.get(credential=link["credentialId"]).token
     type_id = card["vct"].rpartition("/")[2]
+    only = {"credentialDefinitionId": card["definitionId"]}
+    name = policy(attribute("Full name", restrictions=[only]), protocol="openid4vp")
+    asked = faber.post("/verifications/policy", name)
+    verified = OpenIdWallet()
+    verified.take(offers()["link"])
+    verified.read_request(asked["walletLinks"]["openid4vp"])
+    request = verified.request_object
+
+    def at(url):
+        return url.replace(own, phone.issuer)
+
+    def answer():
+        verified.request_object = request | {
+            "response_uri": at(request["response_uri"])
+        }
+        return verified.send_answer()
+
     calls = {
         "offers/<str:token>": lambda: other.read(f"{other.issuer}/offers/{token}"),
         "token": other.ask_token,
@@ -411,8 +443,12 @@ def test_an_address_knows_what_is_of_its_organization_only(
             f"{phone.issuer}/types/{type_id}"
         ),
         "status/<int:number>": lambda: phone.read(f"{phone.issuer}/status/1"),
+        "requests/<str:token>": lambda: verified.read(
+            at(verified.query["request_uri"])
+        ),
+        "responses/<str:token>": answer,
     }
-    assert calls.keys() == {str(one.pattern) for one in urls.openid} - {"nonce"}
+    assert calls.keys() == routes_of_organizations() - {"nonce"}
     for issuer, accepted in ((issuer_url(acme.tenant.pk), False), (own, True)):
         phone.issuer = other.issuer = issuer
         for address, call in calls.items():

@@ -258,15 +258,6 @@ def test_a_link_that_has_ended_takes_no_answer(acme, ask, held):
     assert held.read(held.query["request_uri"]).status_code == 404
 
 
-def test_the_links_of_another_organization_lead_nowhere(faber, acme, ask, held):
-    link = ask()["walletLinks"]["openid4vp"]
-    held.read_request(link)
-    for name in ("request_uri", "response_uri"):
-        url = (held.query | held.request_object)[name]
-        other = url.replace(str(acme.tenant.pk), str(faber.tenant.pk))
-        assert other != url and held.read(other).status_code in (404, 405)
-
-
 def test_eight_answers_at_once_make_one_verdict(acme, ask, held):
     asked = ask()
     held.read_request(asked["walletLinks"]["openid4vp"])
