@@ -22,11 +22,13 @@ from tests.support.sd_jwt import (
     Authority,
     Issuer,
     disclosure,
+    in_days,
 )
 from wallets.jose import certificates, sd_jwt, signing
 from wallets.jose.signing import sha256_of
 
 FABER = Issuer()
+present = FABER.present
 MALLORY = Issuer()
 TWIN = signing.generate_secret()
 SAMPLE = VECTORS["sd_jwt"]
@@ -59,28 +61,38 @@ def nested(levels):
     return value
 
 
-def digest_of(*parts):
-    return sha256_of(disclosure(*parts))
-
-
-def below(name, value):
+def below(name, value, **plain):
     """A disclosure in which the digest of another lies."""
-    return disclosure(name, {"_sd": [sha256_of(value)]})
+    return disclosure(name, {"_sd": [sha256_of(value)]} | plain)
+
+
+def nesting(outer, inner=DEGREE):
+    """A presentation whose token has the digest of the outer disclosure alone."""
+    return present(shown=[outer, inner], digests=[sha256_of(outer)])
+
+
+def self_signed():
+    """The certificate of a key that certifies itself, in the name of Faber."""
+    own = Authority()
+    own.secret = FABER.secret
+    own.der = certificates.make_authority("Faber", own.secret, in_days(-1), in_days(1))
+    return own.certify(FABER.secret)
 
 
 NOW = int(time.time())
 VCT_SHOWN, CNF_SHOWN = disclosure("vct", VCT), disclosure("cnf", {"jwk": {}})
+NAMED_SD = disclosure("_sd", [])
 EXTRA = disclosure("admin", "true")
 TAKEN = signing.public_jwk_of(MALLORY.holder)
 EXPIRED = FABER.authority.certify(FABER.secret, begins=-9, ends=-1)
 SAME_NAME = Authority().certify(FABER.secret)
-present = FABER.present
 # name: (the presentation, code of the refusal, whether openvc-core refuses it too).
 FORGED = {
     "other signature": (present(secret=MALLORY.secret), "bad_signature", True),
     "no chain": (present(x5c=["AAAA"]), "untrusted_certificate", False),
     "chain of another": (present(x5c=MALLORY.x5c), "untrusted_certificate", False),
     "root of the same name": (present(x5c=SAME_NAME), "untrusted_certificate", False),
+    "self-signed": (present(x5c=self_signed()), "untrusted_certificate", False),
     "certificate expired": (present(x5c=EXPIRED), "untrusted_certificate", False),
     "expired": (present({"exp": 1}), "expired", True),
     "not valid yet": (present({"nbf": NOW + 99_999}), "not_valid_yet", True),
@@ -126,8 +138,21 @@ FORGED = {
     "digest no text": (present(digests=[5]), "bad_token", True),
     "digests no list": (present(digests="x"), "bad_token", True),
     "over a plain claim": (present({"degree": "Art"}), "bad_token", True),
-    "named _sd": (present(shown=[disclosure("_sd", [])]), "bad_token", True),
+    "named _sd": (present(shown=[NAMED_SD]), "bad_token", True),
     "named ...": (present(shown=[disclosure("...", "x")]), "bad_token", True),
+    "nested in one that is not shown": (
+        present(shown=[DEGREE], digests=[sha256_of(below("a", DEGREE))]),
+        "bad_token", True,
+    ),
+    "nested, its digest twice": (
+        present(shown=[below("a", DEGREE), DEGREE]), "bad_token", True,
+    ),
+    "nested over a plain claim": (
+        nesting(below("a", DEGREE, degree="Art")), "bad_token", True,
+    ),
+    "nested, named _sd": (
+        nesting(below("a", NAMED_SD), NAMED_SD), "bad_token", True,
+    ),
     "without a name": (present(shown=[disclosure("degree")]), "bad_token", True),
     "with a name in an array": (
         present({"a": [{"...": sha256_of(DEGREE)}]}, shown=[DEGREE], digests=[]),
