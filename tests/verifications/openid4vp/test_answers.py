@@ -84,6 +84,20 @@ def test_what_is_not_encrypted_leaves_the_request_open(acme, ask, held, wrong):
     assert verification(acme, asked)["isValid"]
 
 
+def test_a_plain_answer_leaves_the_request_open(acme, ask, held):
+    asked = ask()
+    held.read_request(asked["walletLinks"]["openid4vp"])
+    state = held.request_object["state"]
+    honest = {"vp_token": json.dumps(held.vp_token()), "state": state}
+    for plain in (honest, {"response": json.dumps(honest)}):
+        refused = held.send(**plain)
+        assert (refused.status_code, refused.json()["error"]) == (
+            400,
+            "invalid_request",
+        )
+    assert verification(acme, asked)["state"] == "Requested"
+
+
 def sealed_by(key=None, **changes):
     """How a wallet encrypts: with other members of the header, or to another key."""
 
@@ -137,6 +151,8 @@ def test_another_state_leaves_the_request_open(acme, ask, held, state):
     asked = ask()
     held.read_request(asked["walletLinks"]["openid4vp"])
     assert held.send_answer(state=state).status_code == 400
+    without = held.encrypt({"vp_token": held.vp_token()})
+    assert held.send(response=without).status_code == 400
     assert verification(acme, asked)["state"] == "Requested"
 
 
