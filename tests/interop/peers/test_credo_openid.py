@@ -140,18 +140,30 @@ def test_credo_waits_for_a_card_that_is_issued_by_hand(faber, card, credo):
     faber.reaches(path_of(made), "Issued")
 
 
-def test_a_policy_is_met_alike_by_credo_and_a_wallet_of_anoncreds(
+def test_a_policy_is_met_alike_by_credo_and_hosted_wallets_of_both_formats(
     faber, acme, card, credo, adult
 ):
     takes(credo, offers(faber, card))
-    alice = acme.hosts("Alice")
+    alice, bob = acme.hosts("Alice"), acme.hosts("Bob")
     alice.receives(faber, card, VALUES)
+    link = offers(faber, card)["walletLinks"]["openid4vci"]
+    assert (
+        bob.put("/credentials/fromData", {"credentialData": link})["state"] == "Issued"
+    )
     asked = acme.asks(alice, **adult)
     alice.put(f"/verifications/{the_request(alice)}/autoSelect")
-    by_message = acme.reaches(f"/verifications/{asked['verificationId']}", "Accepted")
-    by_link = asks_credo(acme, credo, adult)
-    assert by_message["isValid"] is True and by_link["isValid"] is True
-    assert without_formats(by_message) == without_formats(by_link)
+    given = asks(acme, adult)
+    body = {"verificationData": given["walletLinks"]["openid4vp"]}
+    bob.put("/verifications/fromData/autoSelect", body)
+    shown = [
+        acme.reaches(f"/verifications/{one['verificationId']}", "Accepted")
+        for one in (asked, given)
+    ] + [asks_credo(acme, credo, adult)]
+    assert [one["isValid"] for one in shown] == [True] * 3
+    formats = [{item.get("format") for item in one["proof"].values()} for one in shown]
+    assert formats == [{None}, {"dc+sd-jwt"}, {"dc+sd-jwt"}]
+    first, *others = [without_formats(one) for one in shown]
+    assert others == [first] * 2
 
 
 def without_formats(shown):
