@@ -23,6 +23,7 @@ from connections.didcomm import message as didcomm
 from connections.didcomm.message import Message
 from connections.protocols import connectionless, handshakes
 from core.api.views import heavy
+from core.database import clock
 from core.errors import AgencyError
 from credentials.issue_credential import handlers
 from credentials.messages import check_shared_offer, read_preview
@@ -33,7 +34,8 @@ from verifications.messages import check_shared_request
 from verifications.models import Verification
 from verifications.openid4vp import presenting
 from verifications.present_proof import prover
-from wallets.models import Wallet
+from wallets.jose import certificates
+from wallets.models import SigningKey, TrustAnchor, Wallet
 
 MAX_TYPED = 32  # characters of a transaction code, with spaces
 CODE_ERRORS = ("transaction_code_missing", "transaction_code_wrong")
@@ -58,8 +60,8 @@ def accept_link(request: HttpRequest, link: PersonalLink, token: str) -> HttpRes
     """The page of a link of this server inside the wallet.
 
     POST agrees, or declines; GET only shows it. 404 for an unknown link, and for one of
-    DIDComm of another organization. A link that cannot be used any more leads to its own page,
-    which says what became of it.
+    DIDComm of another organization. A link that cannot be used any more leads to its
+    own page, which says what became of it.
     """
     found = find_link(token)
     if found is None or not may_be_taken(found, link):
@@ -86,6 +88,22 @@ def may_be_taken(found: Link, link: PersonalLink) -> bool:
     return bool(found.connection and found.connection.wallet_link)
 
 
+def describe_stranger(found: Link, link: PersonalLink) -> dict[str, Any]:
+    """Who stands behind another organization of this server, whatever it calls itself.
+
+    Anybody may have one here, of the name and colors of the holder's own.
+    """
+    if found.tenant.pk == link.tenant_id:
+        return {}
+    is_offer = found.kind == Kind.OFFER
+    purpose = (
+        SigningKey.Purpose.CREDENTIALS if is_offer else SigningKey.Purpose.REQUESTS
+    )
+    chain = certificates.read_chain(SigningKey.of(found.tenant, purpose).x5c)
+    voucher = TrustAnchor.find_above(link.wallet.tenant, chain, clock.now())
+    return {"is_stranger": True, "voucher": voucher}
+
+
 def show_acceptance(
     request: HttpRequest,
     link: PersonalLink,
@@ -98,6 +116,7 @@ def show_acceptance(
         "heading": heading(found.kind, LinkState.WAITING, found.name),
         "contents": contents_of(found),
         "can_decline": found.kind == Kind.REQUEST,
+        **describe_stranger(found, link),
         **shown,
     }
     return show_page(request, link, "accept_link", context, status=status)

@@ -13,7 +13,8 @@ from tests.agency.holders.wallet.conftest import VALUES, newest_of
 from tests.support.openid_hosts import issuing, verifying
 from tests.support.policies import attribute, policy
 from verifications.models import Verification
-from wallets.jose import sd_jwt
+from wallets.jose import certificates, sd_jwt
+from wallets.models import Authority, TrustAnchor
 
 pytestmark = pytest.mark.django_db(transaction=True)
 PAGE = "/w/add"
@@ -203,19 +204,32 @@ def acme_degree(acme):
     return acme.defines(*VALUES, name="Degree", formats=["dc+sd-jwt"])
 
 
-def test_links_of_others_here_lead_to_their_pages(wallet, alice, acme, acme_degree):
+def test_links_of_others_here_lead_to_their_pages(
+    wallet, alice, faber, acme, acme_degree
+):
     body = {"definitionId": acme_degree["definitionId"], "credentialValues": VALUES}
     body |= {"automaticIssuance": True, "protocol": "openid4vci"}
     made = acme.post("/credentials", body)
     for link in (made["offerUrl"], made["walletLinks"]["openid4vci"]):
         led = give(wallet, link)
         assert led.url == f"/w/take/{made['offerUrl'].rpartition('/')[2]}"
+    assert "Nobody whom" in wallet.get(led.url).text
     wallet.post(led.url)
     assert newest_of(alice, Credential).state == "Issued"
     only = {"credentialDefinitionId": acme_degree["definitionId"]}
     asked = policy(attribute("name", restrictions=[only])) | {"protocol": "openid4vp"}
     made = acme.post("/verifications/policy", asked)
     led = give(wallet, made["walletLinks"]["openid4vp"])
+    assert "Nobody whom" in wallet.get(led.url).text
+    above = Authority.live().read_certificate()
+    TrustAnchor.objects.create(
+        tenant=faber.tenant,
+        name="Union",
+        certificate=Authority.live().certificate,
+        fingerprint=certificates.fingerprint_of(above),
+        ends_at=timezone.now(),
+    )
+    assert "vouches for them" in wallet.get(led.url).text
     card = str(newest_of(alice, Credential).pk)
     wallet.post(led.url, {"action": "accept", "card-0": card})
     assert newest_of(alice, Verification).state == "Accepted"
