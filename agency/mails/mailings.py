@@ -120,9 +120,9 @@ def recipients_of(bulk: Bulk, source: str) -> Iterator[list[Recipient]]:
 
 def address_of(row: BulkRow, credential: Credential, source: str) -> str:
     """The address of a row, or ""."""
-    if source == COLUMN:
+    if source == COLUMN and row.mail_address is not None:
         text = vault.unseal(row, "mail_address") or ""
-    else:
+    else:  # also for an attribute with the name of the column
         text = (credential.unsealed_values() or {}).get(source, "")
     return clean_address(text) if is_address(text) else ""
 
@@ -140,7 +140,7 @@ def find_sources(bulk: Bulk) -> list[str]:
     found = [
         name for name in names if any(is_address(one.get(name, "")) for one in values)
     ]
-    return [COLUMN] * has_column + found
+    return list(dict.fromkeys([COLUMN] * has_column + found))
 
 
 def begin_mailing(bulk: Bulk, source: str, options: MailOptions) -> Mailing:
@@ -231,12 +231,17 @@ def unanswered(bulk: Bulk) -> Iterator[list[Recipient]]:
         ]
 
 
+def is_only_column(bulk: Bulk, source: str) -> bool:
+    """Whether it is the column of the file, and no attribute has its name."""
+    return source == COLUMN and source not in bulk.definition.schema.attribute_names
+
+
 def count_open(bulk: Bulk, source: str) -> int:
-    """How many mails begin_mailing() would store; with an attribute, at most."""
+    """How many mails begin_mailing() would store; at most, with an attribute."""
     rows = bulk.rows.filter(
         credential__in=open_offers(bulk.tenant).order_by().values("pk")
     )
-    if source == COLUMN:
+    if is_only_column(bulk, source):
         rows = rows.exclude(mail_address=None)
     mailed = MailingRow.objects.filter(
         credential=OuterRef("credential"),

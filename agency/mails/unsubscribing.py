@@ -24,8 +24,13 @@ SIGNER = Signer(salt="unsubscribe")
 
 
 def digest_of(address: str) -> str:
-    """The keyed digest of an address, in whatever case it is written."""
-    return vault.keyed_digest(f"unsubscribe {address.strip().casefold()}").hex()
+    """The keyed digest of an address, in whatever case it is written.
+
+    And with whatever follows a `+` (RFC 5233): it is the same person's.
+    """
+    local, _, domain = address.strip().casefold().rpartition("@")
+    person = local.partition("+")[0] or local
+    return vault.keyed_digest(f"unsubscribe {person}@{domain}").hex()
 
 
 def is_unsubscribed(address: str) -> bool:

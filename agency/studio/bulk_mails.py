@@ -249,7 +249,7 @@ def render_page(
     if options and source:
         first = mailings.first_recipient(bulk, source)
         context["number"] = mailings.count_open(bulk, source)
-        context["is_exact"] = source == COLUMN
+        context["is_exact"] = mailings.is_only_column(bulk, source)
         if first:
             context["address"] = first.address
             context["mail"] = preview(bulk.definition, first.credential, options)

@@ -13,13 +13,20 @@ def clean_address(text: str) -> str:
     Raises ValueError with a sentence for what is none. An address has no line end and
     no second address, so it cannot change a header.
     """
+    if len(text) > 2 * MAX_ADDRESS:  # an attribute may be a picture
+        raise ValueError(REFUSED)
     local, at, domain = text.strip().rpartition("@")
     try:
         address = f"{local}{at}{domain.encode('idna').decode()}"
         validate_email(address)
     except (UnicodeError, ValidationError):
         raise ValueError(REFUSED) from None
-    if not address.isascii() or len(address) > MAX_ADDRESS or '"' in address:
+    # Not `localhost`, and no address of the internet: they are of the mail server itself
+    # or of its network.
+    is_far = "." in domain and not domain.startswith("[")
+    if not is_far or not address.isascii() or len(address) > MAX_ADDRESS:
+        raise ValueError(REFUSED)
+    if '"' in address:
         raise ValueError(REFUSED)
     return address
 

@@ -18,6 +18,7 @@ from tests.agency.mails.people import (
     states,
     worker_mails,
 )
+from tests.credentials.bulk.people import sent, worker_issues
 from tests.support.races import at_once
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -206,6 +207,26 @@ def test_who_has_unsubscribed_gets_none_from_any_organization(faber, server, cli
     worker_mails()
     assert states(mailing) == ("Done", [("Skipped", "unsubscribed"), SENT])
     assert client.post(path[:-1] + "!").status_code == 404
+
+
+@pytest.mark.parametrize("other", ["ann+2@club.example", "ANN+News@Club.Example"])
+def test_who_has_unsubscribed_is_not_reached_by_a_tag(faber, other):
+    unsubscribing.unsubscribe(unsubscribing.digest_of("ann@club.example"))
+    assert unsubscribing.is_unsubscribed(other)
+    for one in ("anna@club.example", "+ann@club.example", "ann@club2.example"):
+        assert not unsubscribing.is_unsubscribed(one)
+
+
+def test_an_attribute_may_have_the_name_of_the_column(faber, server):
+    definition = faber.defines("name", mailings.COLUMN)
+    made = sent(faber, definition, "name,mailAddress\nAnn,ann@club.example")
+    worker_issues()
+    bulk = Bulk.started(faber.tenant).select_related("tenant").get(pk=made["bulkId"])
+    assert mailings.find_sources(bulk) == [mailings.COLUMN]
+    assert mailings.count_open(bulk, mailings.COLUMN) == 1
+    begin(bulk)
+    worker_mails()
+    assert server.addresses == ["ann@club.example"]
 
 
 def test_an_offer_that_was_taken_needs_no_mail(faber, server):
