@@ -19,11 +19,13 @@ DISCARD_SECONDS = 20.0
 def delete_old_bulks() -> int:
     """Return the number of deleted rows. What was offered stays.
 
-    One whose mails are still sent, some each day, is not old.
+    One whose mails are still sent, some each day, is not old, nor one whose mails were
+    sent, paused or stopped lately.
     """
     now = timezone.now()
+    is_sent = Q(status=Mailing.Status.PENDING, paused_at=None)
     mailed = Mailing.objects.filter(
-        bulk=OuterRef("pk"), status=Mailing.Status.PENDING, paused_at=None
+        is_sent | Q(updated_at__gte=now - KEPT), bulk=OuterRef("pk")
     )
     old = Bulk.objects.filter(
         Q(~Exists(mailed), updated_at__lt=now - KEPT)

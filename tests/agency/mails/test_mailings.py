@@ -329,9 +329,17 @@ def test_addresses_are_sealed_and_go_with_the_bulk(faber, server):
     begin(bulk)
     row = MailingRow.objects.get()
     assert b"ann" not in bytes(row.address)
-    Bulk.objects.update(updated_at=timezone.now() - timedelta(days=31))
+    long_ago = timezone.now() - timedelta(days=31)
+    Bulk.objects.update(updated_at=long_ago)
+    Mailing.objects.update(updated_at=long_ago)
     retention.delete_old_bulks()
+    Mailing.objects.get().pause()
+    retention.delete_old_bulks()
+    Mailing.objects.get().resume()
     worker_mails()
+    retention.delete_old_bulks()
+    assert Mailing.objects.get().state == "Done" and server.addresses
+    Mailing.objects.update(updated_at=long_ago)
     retention.delete_old_bulks()
     assert not MailingRow.objects.exists() and not Mailing.objects.exists()
 
