@@ -29,14 +29,26 @@ def definition_ids(items: Sequence[Item]) -> set[str]:
 def label_asked(
     item: Item, name: str, known: Mapping[str, CredentialDefinition]
 ) -> str:
-    """What readers call an attribute: in the words of the first issuer who is known."""
+    """What readers call an attribute: as the issuers of all cards that answer call it.
+
+    Else its own name: who asks may restrict it to a definition of theirs, too, and must
+    not choose words for what another card shows.
+    """
+    labels = {
+        label_of_issuer(name, known.get(one.definition_id or ""))
+        for one in item.restrictions
+    }
+    return labels.pop() if len(labels) == 1 else label_in({}, name)
+
+
+def label_of_issuer(name: str, definition: CredentialDefinition | None) -> str:
+    """What an issuer calls an attribute; its own name if the issuer is not known."""
+    if definition is None:
+        return label_in({}, name)
     asked = normalise_name(name)
-    for restriction in item.restrictions:
-        if found := known.get(restriction.definition_id or ""):
-            own = found.schema.attribute_names
-            name = next((one for one in own if normalise_name(one) == asked), name)
-            return label_in(found.design, name)
-    return label_in({}, name)
+    own = definition.schema.attribute_names
+    found = next((one for one in own if normalise_name(one) == asked), name)
+    return label_in(definition.design, found)
 
 
 def labels_asked(
