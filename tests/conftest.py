@@ -28,6 +28,7 @@ from core.database.prepared_statements import prepare_statements
 from core.net import addresses
 from core.valkey import rate_limits
 from core.work import notify
+from credentials.ledgers import network_made_by
 from credentials.ledgers.local import published_body
 from credentials.models import name_search
 from tenants import vault
@@ -103,6 +104,7 @@ def nothing_is_remembered(monkeypatch):
     # A slow test would ask the database once more, and so break a count of queries.
     monkeypatch.setattr(vault, "NEWEST_SECONDS", 3600.0)
     published_body.cache_clear()
+    network_made_by.cache_clear()
     resolved_dids.clear()
     monkeypatch.setattr(notify, "paused_until", 0.0)
     monkeypatch.setattr(rate_limits, "paused_until", 0.0)

@@ -10,6 +10,8 @@ from django.test.utils import CaptureQueriesContext
 from connections.models import InboundMessage
 from connections.protocols import trust_ping
 from tests.support.openid_wallet import OpenIdWallet
+from tests.support.own_webvh import on_webvh
+from tests.support.people import Organization
 from tests.support.policies import attribute, policy
 
 VALUES = {"name": "Alice", "level": "7"}
@@ -103,6 +105,29 @@ def test_a_revocable_credential_is_issued_in_the_transaction_that_accepts_it(
     with Budget().call(ACCEPT_REVOCABLE, commits=2):
         alice.post(f"/credentials/{received}")
     assert faber.get(f"/credentials/{offered['credentialId']}")["state"] == "Issued"
+
+
+def test_did_webvh_takes_no_statement_more_than_the_local_network(
+    transactional_db, stored_keys, settings
+):
+    taken = [count_exchange(faber) for faber in (Organization("A"), on_webvh(settings))]
+    assert taken[0] == taken[1]
+
+
+def count_exchange(organization):
+    """The statements of a revocable credential and a proof, each the second one."""
+    definition = organization.defines(*VALUES, supportRevocation=True)
+    alice = organization.hosts("Alice")
+    asked = {"attributes": ASKED, "revocationRequirement": {"validNow": True}}
+    for _ in range(2):
+        with CaptureQueriesContext(connection) as captured:
+            alice.receives(organization, definition, VALUES)
+            organization.asks(alice, **asked)
+            alice.auto_selects()
+        [seen, *_] = organization.get("/verifications")
+        assert seen["isValid"]
+        organization.get("/verifications")
+    return len(captured)
 
 
 def test_an_organization_lists_or_reads_what_it_has_in_two_statements(

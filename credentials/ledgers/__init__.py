@@ -1,6 +1,9 @@
 """The ledgers on which objects are published: one adapter for each kind of network."""
 
+import time
 from collections.abc import Callable
+from contextlib import suppress
+from functools import lru_cache
 
 from django.db.models import Exists
 
@@ -22,6 +25,8 @@ ADAPTERS: dict[Network.Kind, Callable[[Network], Ledger]] = {
     Network.Kind.INDY: IndyLedger,
     Network.Kind.WEBVH: WebvhLedger,
 }
+
+FOUND_FOR_SECONDS = 30
 
 
 def ledger_of(network: Network) -> Ledger:
@@ -69,10 +74,24 @@ def find_webvh_ledger(name: str) -> Ledger | None:
 
     name: the DID, or the id of an object of it.
     """
-    dids = WebvhDid.objects.filter(did=name.partition("/")[0])
-    networks = Network.objects.filter(Exists(dids), kind=Network.Kind.WEBVH)
-    network = networks.first()
-    return ledger_of(network) if network else None
+    with suppress(LookupError):
+        period = int(time.monotonic() / FOUND_FOR_SECONDS)
+        return ledger_of(network_made_by(name.partition("/")[0], period))
+    return None
+
+
+@lru_cache(maxsize=2000)
+def network_made_by(did: str, period: int) -> Network:
+    """The network of a did:webvh that was made here. LookupError for any other.
+
+    period: what was found is asked for anew in the next one, as an organization may
+    move to another installation.
+    """
+    made = Exists(WebvhDid.objects.filter(did=did))
+    network = Network.objects.filter(made, kind=Network.Kind.WEBVH).first()
+    if network is None:
+        raise LookupError(did)
+    return network
 
 
 def find_webvh_party(did: str) -> Party | None:
