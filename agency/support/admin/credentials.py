@@ -2,7 +2,7 @@
 
 from django.contrib import admin
 
-from agency.support.admin.base import DatedAdmin, ExchangeAdmin
+from agency.support.admin.base import DatedAdmin, ExchangeAdmin, ReadOnlyAdmin
 from credentials.models import (
     Bulk,
     BulkRow,
@@ -11,6 +11,9 @@ from credentials.models import (
     DefinitionFormat,
     DidEndpoint,
     Grant,
+    MailDay,
+    Mailing,
+    MailingRow,
     Publication,
     PublishedObject,
     ReadLog,
@@ -165,3 +168,35 @@ class BulkRowAdmin(DatedAdmin):
     list_filter = ["status"]
     search_fields = ["bulk__id", "tenant__name"]
     details = ["connection_id", "wallet_id"]
+
+
+@admin.register(Mailing)
+class MailingAdmin(DatedAdmin):
+    """Mails of an organization, without texts and addresses."""
+
+    list_display = [
+        "id", "tenant", "bulk", "is_reminder", "state", "last_error", "created_at",
+    ]  # fmt: skip
+    list_filter = ["status", "is_reminder"]
+    search_fields = ["tenant__name"]
+    details = [
+        "language", "paused_at", "stopped_at", "finished_at", "due_at", "lease_until",
+    ]  # fmt: skip
+
+
+@admin.register(MailingRow)
+class MailingRowAdmin(DatedAdmin):
+    list_display = [
+        "mailing", "number", "tenant", "status", "code", "credential", "created_at",
+    ]  # fmt: skip
+    list_filter = ["status"]
+    search_fields = ["mailing__id", "tenant__name"]
+    details = ["attempts", "due_at", "lease_until"]
+
+
+@admin.register(MailDay)
+class MailDayAdmin(ReadOnlyAdmin):
+    """How many mails an organization has sent on a day, by UTC."""
+
+    list_display = ["day", "tenant", "sent"]
+    search_fields = ["tenant__name"]

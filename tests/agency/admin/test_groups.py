@@ -16,6 +16,7 @@ groups = import_module("agency.support.migrations.0001_squashed_0_2_0")
 # The later ones, whose models both groups may read.
 LATER = (
     "0012_view_read_webvh", "0013_view_own_webvh", "0014_view_openid", "0015_view_trust",
+    "0016_view_mailings",
 )  # fmt: skip
 # Beyond reading: the models whose rows a group may add or change.
 MAY_ADD = {"Support": set(), "Operator": {"tenant", "apikey", "network"}}

@@ -10,9 +10,18 @@ from django.contrib import admin
 from django.contrib.auth.models import AnonymousUser, User
 from django.db import models
 
+from agency.mails import mailings
+from agency.mails.mailings import MailOptions
 from agency.support.actions import ACTIONS
 from connections.models import Connection, SeenMessage
-from credentials.models import LastDocument, NameDigests, NameKey, SpentNonce
+from credentials.models import (
+    Credential,
+    LastDocument,
+    MailDay,
+    NameDigests,
+    NameKey,
+    SpentNonce,
+)
 from tenants.models import IdempotencyLease
 from tests.agency.admin.conftest import OURS
 from tests.support import queues
@@ -31,6 +40,7 @@ MAY_BE_EMPTY = {
     "SigningKey", "SimulatedAnswer", "SimulatedHolder", "SpareKey", "StatusList",
     "TokenStatusList", "TrustAnchor", "WaitingAnswer", "Webhook", "WebvhDid", "WebvhResource",
 }  # fmt: skip
+MAILED_TO = "ada-4711@club.example"
 NOTES = {"reference": "Order Babbage-1833", "metadata": {"desk": "Difference Engine"}}
 VALUES = {"name": "Ada Lovelace-4711", "degree": "Analytical Engines", "age": "36001"}
 
@@ -69,15 +79,21 @@ def test_an_admin_shows_no_sealed_column():
 
 
 @pytest.fixture
-def secrets(faber, monkeypatch):
+def secrets(faber, monkeypatch, settings):
     """Create rows of all kinds. Return the secrets that nobody may see of them."""
+    settings.ORGANIZATION_MAIL, settings.EMAIL_URL = True, "smtp://mail.example"
     alice = faber.hosts("Alice")
     with monkeypatch.context() as by_rows:  # else messages between them are no rows
         queues.deliver_by_rows(by_rows)
         definition = faber.defines(*VALUES)
         alice.receives(faber, definition, VALUES)
     offer = {"definitionId": definition["definitionId"], "credentialValues": VALUES}
-    faber.post("/credentials", offer | NOTES)  # by a link
+    by_link = faber.post("/credentials", offer | NOTES)
+    mail = MailOptions(text="Lovely as an algebra", reply_to="desk-4711@faber.example")
+    mailings.begin_single(
+        Credential.objects.get(pk=by_link["credentialId"]), MAILED_TO, mail
+    )
+    MailDay.take_one(faber.tenant)
     faber.invites(**NOTES)
     asked = policy(attribute("name"))
     faber.asks(alice, **asked)
@@ -101,6 +117,9 @@ def secrets(faber, monkeypatch):
         *encoded,
         *digests,
         *link_secrets,
+        MAILED_TO,
+        mail.text,
+        mail.reply_to,
     ]
     return [*texts, invited["invitation"], "recipientKeys"]
 

@@ -369,6 +369,7 @@ NO_RECORD = {
     "agreementacceptance", "asset", "dailyusage",
     "definitionformat", "didendpoint", "grant",
     "idempotencykey", "inboundmessage", "keyfiller", "keyrequest", "logentry",
+    "mailday", "mailing", "mailingrow",
     "publication", "readlog", "readresource",
     "revocationregistry", "sparekey", "statuslist", "tokenstatuslist",
     "waitinganswer", "webvhdid", "webvhresource",
