@@ -108,11 +108,12 @@ $(INSTALLED): requirements.txt requirements-dev.txt | $(PYTHON)
 	@$(SERVERS) || true
 	@touch $@
 
-# Of all interpreters of the first name that is found, the fastest.
+# Of all interpreters of the first name that is found, the fastest: in turns, as a busy
+# machine may slow one of them for a second.
 $(PYTHON):
 	@for name in $(INTERPRETERS); do \
-		python=$$({ which -a $$name || command -v $$name; } 2>/dev/null | while read -r found; do \
-			"$$found" agency/devtools/probe_python.py </dev/null 2>/dev/null; done | sort -n | sed -n '1s/^[0-9]* //p'); \
+		python=$$(for turn in 1 2 3 4 5 6 7 8; do { which -a $$name || command -v $$name; } 2>/dev/null | while read -r found; do \
+			"$$found" agency/devtools/probe_python.py </dev/null 2>/dev/null; done; done | sort -n | sed -n '1s/^[0-9]* //p'); \
 		[ -z "$$python" ] || break; done; \
 	if [ -z "$$python" ]; then \
 		echo "Agency needs Python 3.11 or newer with its venv module (on Debian and Ubuntu: python3-venv): install it, then run make again." >&2; exit 1; fi; \
