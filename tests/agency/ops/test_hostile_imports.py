@@ -29,6 +29,8 @@ from credentials.ledgers.webvh import own_did
 from credentials.models import (
     Credential,
     DidEndpoint,
+    Mailing,
+    MailingRow,
     Publication,
     PublishedObject,
     RevocationRegistry,
@@ -104,6 +106,19 @@ class Full(World):
         self.publish_at_a_domain(tenant)
         self.issued_to_a_phone()
         self.name_somebody(tenant)
+        self.mail_somebody(tenant)
+
+    def mail_somebody(self, tenant):
+        mailing = Mailing.objects.create(tenant=tenant, language="en")
+        row = MailingRow(
+            tenant=tenant,
+            mailing=mailing,
+            number=1,
+            credential=Credential.objects.filter(tenant=tenant, role="issuer").first(),
+            due_at=timezone.now(),
+        )
+        vault.seal(row, "address", "ann@club.example")
+        row.save(force_insert=True)
 
     def name_somebody(self, tenant):
         named = Credential.objects.filter(tenant=tenant, role="issuer").first()

@@ -131,7 +131,7 @@ def test_a_holder_takes_from_a_state_and_answers_a_shop(tab, alice, settings):
         tab.click("text=Use a link")
         tab.fill("#link", state.short_link)
         tab.click("button:text-is('Continue')")
-        tab.wait_for_selector("h1:has-text('State offers you a credential')")
+        tab.wait_for_selector("h1:has-text('State offers you a card')")
         assert "127.0.0.1" in tab.inner_text("main")
         assert tab.evaluate("document.documentElement.scrollWidth") == 320
         tab.fill("#transaction_code", "0000")
