@@ -6,6 +6,7 @@ import uuid_utils.compat
 from django.db import migrations, models
 
 import core.telemetry.logs
+from core.database.locks import LockTables
 
 
 class Migration(migrations.Migration):
@@ -15,6 +16,7 @@ class Migration(migrations.Migration):
     ]
 
     operations = [
+        LockTables("credentials_credential", "tenants_tenant"),
         migrations.AddField(
             model_name="bulkrow",
             name="mail_address",
