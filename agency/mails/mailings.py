@@ -384,14 +384,13 @@ def send_row(
     if unsubscribing.is_unsubscribed(address):
         row.change([Status.WAITING], Status.SKIPPED, code="unsubscribed")
         return
-    language = row.language or mailing.language
     reply_to = vault.unseal(mailing, "reply_to") or ""
     mail = offers.write_mail(
         definition,
         text=vault.unseal(mailing, "text") or "",
         name=offer.unsealed_recipient_name(),
         link=link,
-        language=language,
+        language=mailing.language,
         is_reminder=mailing.is_reminder,
         can_answer=bool(reply_to),
     )
@@ -401,7 +400,7 @@ def send_row(
             organization=mailing.tenant.name,
             to=address,
             reply_to=reply_to,
-            language=language,
+            language=mailing.language,
             message_id=str(row.pk),
             moment=clock.now(),
             unsubscribe=unsubscribing.link_for(address),

@@ -5,21 +5,8 @@ import django.utils.timezone
 from django.db import migrations, models
 from uuid_utils.compat import uuid7
 
+from core.database.cascades import cascade
 from core.database.locks import LockTables
-
-# The database deletes the rows, so that a former version may delete what they are of.
-CASCADE = """
-ALTER TABLE {table} ADD CONSTRAINT {table}_{column}_fk FOREIGN KEY ({column})
-REFERENCES {other} (id) ON DELETE CASCADE DEFERRABLE INITIALLY DEFERRED
-"""
-
-
-def cascade(table, column, other):
-    name = f"{table}_{column}_fk"
-    return migrations.RunSQL(
-        CASCADE.format(table=table, column=column, other=other),
-        f"ALTER TABLE {table} DROP CONSTRAINT {name}",
-    )
 
 
 class Migration(migrations.Migration):

@@ -6,6 +6,7 @@ import uuid_utils.compat
 from django.db import migrations, models
 
 import core.telemetry.logs
+from core.database.cascades import cascade
 from core.database.locks import LockTables
 
 
@@ -83,6 +84,7 @@ class Migration(migrations.Migration):
                 (
                     "bulk",
                     models.ForeignKey(
+                        db_constraint=False,
                         null=True,
                         on_delete=django.db.models.deletion.CASCADE,
                         related_name="mailings",
@@ -92,6 +94,7 @@ class Migration(migrations.Migration):
                 (
                     "tenant",
                     models.ForeignKey(
+                        db_constraint=False,
                         on_delete=django.db.models.deletion.CASCADE, to="tenants.tenant"
                     ),
                 ),
@@ -127,7 +130,6 @@ class Migration(migrations.Migration):
                 ("number", models.PositiveIntegerField()),
                 ("is_reminder", models.BooleanField(default=False)),
                 ("address", models.BinaryField()),
-                ("language", models.CharField(blank=True, max_length=2)),
                 (
                     "status",
                     models.CharField(
@@ -152,6 +154,7 @@ class Migration(migrations.Migration):
                 (
                     "credential",
                     models.ForeignKey(
+                        db_constraint=False,
                         on_delete=django.db.models.deletion.CASCADE,
                         related_name="mails",
                         to="credentials.credential",
@@ -160,6 +163,7 @@ class Migration(migrations.Migration):
                 (
                     "mailing",
                     models.ForeignKey(
+                        db_constraint=False,
                         db_index=False,
                         on_delete=django.db.models.deletion.CASCADE,
                         related_name="rows",
@@ -169,6 +173,7 @@ class Migration(migrations.Migration):
                 (
                     "tenant",
                     models.ForeignKey(
+                        db_constraint=False,
                         on_delete=django.db.models.deletion.CASCADE, to="tenants.tenant"
                     ),
                 ),
@@ -191,6 +196,7 @@ class Migration(migrations.Migration):
                 (
                     "tenant",
                     models.ForeignKey(
+                        db_constraint=False,
                         on_delete=django.db.models.deletion.CASCADE, to="tenants.tenant"
                     ),
                 ),
@@ -269,4 +275,10 @@ class Migration(migrations.Migration):
                 name="sent_mail_is_leased",
             ),
         ),
+        cascade("credentials_mailing", "tenant_id", "tenants_tenant"),
+        cascade("credentials_mailing", "bulk_id", "credentials_bulk"),
+        cascade("credentials_mailingrow", "tenant_id", "tenants_tenant"),
+        cascade("credentials_mailingrow", "credential_id", "credentials_credential"),
+        cascade("credentials_mailingrow", "mailing_id", "credentials_mailing"),
+        cascade("credentials_mailday", "tenant_id", "tenants_tenant"),
     ]

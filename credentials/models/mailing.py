@@ -24,7 +24,6 @@ logger = logging.getLogger(__name__)
 CLAIM_LOCK = 0x6D61696C  # the advisory lock of the one claim that runs at a time
 MAX_UNFINISHED = 10  # of one organization
 RETRY_DELAY = timedelta(minutes=1)  # after the mail server was away
-LOOK_AGAIN = timedelta(seconds=5)  # at a mail whose outcome is not known yet
 NEW_FOR = timedelta(days=1)
 SHARE_OF_NEW = 10  # a new organization may send one in so many of the others' mails
 # Between the attempts of a mail that the server refuses for now.
@@ -71,9 +70,13 @@ class Mailing(Record, CausedJob):
     }
 
     api_id = "pk"
-    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE)
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, db_constraint=False)
     bulk = models.ForeignKey(
-        Bulk, on_delete=models.CASCADE, null=True, related_name="mailings"
+        Bulk,
+        on_delete=models.CASCADE,
+        db_constraint=False,
+        null=True,
+        related_name="mailings",
     )
     is_reminder = models.BooleanField(default=False)
     language = models.CharField(max_length=2)  # one of branding.LANGUAGES
@@ -228,7 +231,7 @@ class MailingRow(Record):
     lease ends, nobody knows whether the mail server has it (Unknown). Of the mails of
     an offer one at most is not Refused, Skipped or Stopped, and as many reminders.
 
-    number: of the row in the file. address: sealed. language: "" for the mailing's.
+    number: of the row in the file. address: sealed.
     code: why it is Refused or Skipped.
     """
 
@@ -245,18 +248,21 @@ class MailingRow(Record):
     # It may have been sent, or will be.
     COUNTED: ClassVar = (Status.WAITING, Status.SENDING, Status.SENT, Status.UNKNOWN)
 
-    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE)
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, db_constraint=False)
     mailing = models.ForeignKey(
-        Mailing, on_delete=models.CASCADE, related_name="rows", db_index=False
+        Mailing,
+        on_delete=models.CASCADE,
+        db_constraint=False,
+        related_name="rows",
+        db_index=False,
     )
     number = models.PositiveIntegerField()
     # Who deletes the record of a credential deletes the address too.
     credential = models.ForeignKey(
-        Credential, on_delete=models.CASCADE, related_name="mails"
+        Credential, on_delete=models.CASCADE, db_constraint=False, related_name="mails"
     )
     is_reminder = models.BooleanField(default=False)
     address = models.BinaryField()
-    language = models.CharField(max_length=2, blank=True)
     status = models.CharField(
         max_length=7, choices=Status.choices, default=Status.WAITING
     )
@@ -371,7 +377,7 @@ class DayIsFull(Exception):
 class MailDay(models.Model):
     """How many mails an organization has sent on a day, by UTC."""
 
-    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE)
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, db_constraint=False)
     day = models.DateField()
     sent = models.PositiveIntegerField(default=0)
 

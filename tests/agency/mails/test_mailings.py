@@ -3,6 +3,7 @@
 from datetime import timedelta
 
 import pytest
+from django.db import connection
 from django.utils import timezone
 
 from agency.mails import mailings, offers, unsubscribing
@@ -67,6 +68,17 @@ def test_a_second_mailing_finds_nobody(faber, server):
     worker_mails()
     assert code_of(begin, bulk) == "nobody_to_mail"
     assert Mailing.objects.count() == 1
+
+
+def test_a_former_version_deletes_what_has_mails(faber, server):
+    """It does not know their tables, so the database deletes the rows."""
+    begin(club_of(faber, "Ann"))
+    with connection.cursor() as cursor:
+        cursor.execute("DELETE FROM credentials_bulkrow")
+        cursor.execute("DELETE FROM credentials_credential")
+        assert not MailingRow.objects.exists() and Mailing.objects.exists()
+        cursor.execute("DELETE FROM credentials_bulk")
+    assert not Mailing.objects.exists()
 
 
 def test_two_mailings_at_once_mail_nobody_twice(faber, server):
