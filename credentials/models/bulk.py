@@ -1,31 +1,29 @@
 """Many offers of one definition at once: a job, and a row for each offer."""
 
 from datetime import timedelta
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
-from django.db import connection, models, transaction
+from django.db import models
 from django.db.models import Count, Q, QuerySet, Sum
 
 from core.database import clock
 from core.errors import Conflict, Unavailable, WrongState
 from core.work import transactions
-from core.work.leases import CausedJob
-from core.work.notify import notify_worker
 from credentials.models.credential import Credential
 from credentials.models.definition import CredentialDefinition
+from credentials.models.pausable import PausableJob
 from tenants.models import NotedRow, Record, Tenant
 from webhooks.events.emit import emit_event
 from webhooks.events.models import Event
 from webhooks.events.types import Type
 
-CLAIM_LOCK = 0x62756C6B  # the advisory lock of the one claim that runs at a time
 MAX_UNFINISHED = 10  # of one organization
 MAX_KEPT_ROWS = 1_000_000  # of all bulks of one organization
 MAX_ERRORS = 10  # kept of one row
 RETRY_DELAY = timedelta(seconds=30)
 
 
-class Bulk(Record, CausedJob):
+class Bulk(PausableJob):
     """The offers of one file.
 
     Running ⇄ Paused;   Running → Done ─retry→ Running
@@ -38,14 +36,10 @@ class Bulk(Record, CausedJob):
     caller named it; then no row gets the other one (credentials/twins.py).
     started_at: None while its rows are being stored, and while they are being deleted;
     the API does not show it then.
-    paused_at: None unless it is paused. finished_at: None until no row waits.
     """
 
-    class State(models.TextChoices):
-        RUNNING = "Running"
-        PAUSED = "Paused"
-        DONE = "Done"
-
+    State = PausableJob.State
+    claim_lock, task = 0x62756C6B, "credentials.tasks.issue_bulks"
     steps: ClassVar[dict[tuple[str, str], str]] = {
         (State.DONE, State.RUNNING): "No row waits any more.",
         (State.PAUSED, State.RUNNING): "First resume it.",
@@ -59,8 +53,6 @@ class Bulk(Record, CausedJob):
     automatic_issuance = models.BooleanField(default=False)
     row_count = models.PositiveIntegerField(default=0)
     started_at = models.DateTimeField(null=True)
-    paused_at = models.DateTimeField(null=True)
-    finished_at = models.DateTimeField(null=True)
     # The number of its events: one each time that it was done.
     sequence = models.PositiveIntegerField(default=0, db_default=0, editable=False)
 
@@ -87,12 +79,6 @@ class Bulk(Record, CausedJob):
     def __str__(self) -> str:
         return str(self.pk)
 
-    @property
-    def state(self) -> str:
-        if self.status == self.Status.DONE:
-            return self.State.DONE
-        return self.State.PAUSED if self.paused_at else self.State.RUNNING
-
     @classmethod
     def started(cls, tenant: Tenant) -> QuerySet[Self]:
         """Return those of an organization whose rows are all stored, in no order.
@@ -106,26 +92,12 @@ class Bulk(Record, CausedJob):
     @classmethod
     def due(cls) -> QuerySet[Self]:
         """Return the due bulks that are started and not paused, in no order."""
-        return (
-            super()
-            .due()
-            .filter(started_at__isnull=False, paused_at=None, tenant__deleted_at=None)
-        )
+        return super().due().filter(started_at__isnull=False)
 
     @classmethod
-    def claim_next(cls) -> Self | None:
-        """Lease the one that has waited longest, of an organization without a lease.
-
-        So organizations take turns, however many bulks and rows each of them has.
-        """
-        with transactions.atomic():
-            with connection.cursor() as cursor:
-                cursor.execute("SELECT pg_advisory_xact_lock(%s)", [CLAIM_LOCK])
-            leased = cls.objects.filter(lease_until__gt=clock.now())
-            rows = cls.due().exclude(tenant__in=leased.values("tenant"))
-            rows = rows.select_related("definition__schema", "tenant__network")
-            rows = rows.defer("definition__private_key").order_by("due_at")
-            return next(iter(cls.lease_rows(rows[:1])), None)
+    def with_parties(cls, rows: QuerySet[Self]) -> QuerySet[Self]:
+        rows = rows.select_related("definition__schema", "tenant__network")
+        return rows.defer("definition__private_key")
 
     @classmethod
     def require_room(cls, tenant: Tenant) -> None:
@@ -148,8 +120,7 @@ class Bulk(Record, CausedJob):
     @classmethod
     def _require_few_unfinished(cls, tenant: Tenant) -> None:
         """409 `too_many_bulks` at the limit. The caller has locked the organization."""
-        unfinished = cls.objects.filter(tenant=tenant).exclude(status=cls.Status.DONE)
-        if unfinished.count() >= MAX_UNFINISHED:
+        if cls.unfinished().filter(tenant=tenant).count() >= MAX_UNFINISHED:
             raise Conflict(
                 "too_many_bulks",
                 f"Your organization has {MAX_UNFINISHED} bulks that are not done. "
@@ -161,16 +132,8 @@ class Bulk(Record, CausedJob):
         now = clock.now()
         self.started_at = self.due_at = self.updated_at = now
         self.save(update_fields=["started_at", "due_at", "updated_at"])
-        self._notify_worker()
+        self.notify_worker()
         return self
-
-    def pause(self) -> None:
-        """Offer no more rows. The few of the present turn may still be offered."""
-        self._change(self.State.RUNNING, paused_at=clock.now())
-
-    def resume(self) -> None:
-        self._change(self.State.PAUSED, paused_at=None, due_at=clock.now())
-        self._notify_worker()
 
     @transactions.atomic()
     def retry_failed(self) -> None:
@@ -195,7 +158,7 @@ class Bulk(Record, CausedJob):
         Bulk.objects.filter(pk=self.pk).update(
             status=self.Status.PENDING, finished_at=None, due_at=now, updated_at=now
         )
-        self._notify_worker()
+        self.notify_worker()
 
     def put_back(self, error: Exception) -> None:
         """If what an offer needs does not respond, the whole bulk waits RETRY_DELAY.
@@ -263,20 +226,6 @@ class Bulk(Record, CausedJob):
             is_offered = status == BulkRow.Status.OFFERED
             found[str((state or BulkRow.DELETED) if is_offered else status)] = number
         return found
-
-    def _change(self, source: str, **changes: Any) -> None:
-        """Change it in this state, by one guarded UPDATE. WrongState in another."""
-        rows = Bulk.objects.filter(
-            pk=self.pk,
-            status=self.Status.PENDING,
-            paused_at__isnull=source == self.State.RUNNING,
-        )
-        if not rows.update(updated_at=clock.now(), **changes):
-            self.refresh_from_db(fields=["status", "paused_at"])
-            raise WrongState(self, [source])
-
-    def _notify_worker(self) -> None:
-        transaction.on_commit(lambda: notify_worker("credentials.tasks.issue_bulks"))
 
 
 class BulkRow(NotedRow, Record):

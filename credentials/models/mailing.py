@@ -3,25 +3,24 @@
 import logging
 from collections.abc import Iterable
 from datetime import datetime, timedelta
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 from django.conf import settings
-from django.db import connection, models, transaction
-from django.db.models import Count, F, Min, Q, QuerySet
+from django.db import models
+from django.db.models import Count, F, Min, Q
 from django.db.models.functions import Coalesce
 
 from core.database import clock
-from core.errors import Conflict, WrongState
+from core.errors import Conflict
 from core.work import transactions
-from core.work.leases import LEASE, CausedJob
-from core.work.notify import notify_worker
+from core.work.leases import LEASE
 from credentials.models.bulk import Bulk
 from credentials.models.credential import Credential
+from credentials.models.pausable import PausableJob
 from tenants import vault
 from tenants.models import Record, Tenant
 
 logger = logging.getLogger(__name__)
-CLAIM_LOCK = 0x6D61696C  # the advisory lock of the one claim that runs at a time
 MAX_UNFINISHED = 10  # of one organization
 RETRY_DELAY = timedelta(minutes=1)  # after the mail server was away
 NEW_FOR = timedelta(days=1)
@@ -44,7 +43,7 @@ def require_on() -> None:
         )
 
 
-class Mailing(Record, CausedJob):
+class Mailing(PausableJob):
     """Mails with the links of offers.
 
     Running ⇄ Paused;   Running → Done;   Running | Paused → Stopped
@@ -62,6 +61,7 @@ class Mailing(Record, CausedJob):
         STOPPED = "Stopped"
         DONE = "Done"
 
+    claim_lock, task = 0x6D61696C, "agency.mails.tasks.send_mailings"
     steps: ClassVar[dict[tuple[str, str], str]] = {
         (State.PAUSED, State.RUNNING): "First resume it.",
         (State.RUNNING, State.PAUSED): "First pause it.",
@@ -82,9 +82,7 @@ class Mailing(Record, CausedJob):
     language = models.CharField(max_length=2)  # one of branding.LANGUAGES
     text = models.BinaryField(null=True)
     reply_to = models.BinaryField(null=True)
-    paused_at = models.DateTimeField(null=True)
     stopped_at = models.DateTimeField(null=True)
-    finished_at = models.DateTimeField(null=True)
 
     class Meta:
         verbose_name = "mailing"
@@ -110,50 +108,18 @@ class Mailing(Record, CausedJob):
 
     @property
     def state(self) -> str:
-        if self.stopped_at:
-            return self.State.STOPPED
-        if self.status == self.Status.DONE:
-            return self.State.DONE
-        return self.State.PAUSED if self.paused_at else self.State.RUNNING
-
-    @classmethod
-    def due(cls) -> QuerySet[Self]:
-        """Return the due ones that are not paused, in no order."""
-        return super().due().filter(paused_at=None, tenant__deleted_at=None)
-
-    @classmethod
-    def claim_next(cls) -> Self | None:
-        """Lease the one that has waited longest, of an organization without a lease."""
-        with transactions.atomic():
-            with connection.cursor() as cursor:
-                cursor.execute("SELECT pg_advisory_xact_lock(%s)", [CLAIM_LOCK])
-            leased = cls.objects.filter(lease_until__gt=clock.now())
-            rows = cls.due().exclude(tenant__in=leased.values("tenant"))
-            rows = rows.select_related("tenant").order_by("due_at")
-            return next(iter(cls.lease_rows(rows[:1])), None)
+        return self.State.STOPPED if self.stopped_at else super().state
 
     @classmethod
     def require_room(cls, tenant: Tenant) -> None:
         """409 `too_many_mailings` at the limit of unfinished ones. Locks the tenant."""
         tenant.lock_row()
-        unfinished = cls.objects.filter(tenant=tenant, status=cls.Status.PENDING)
-        if unfinished.count() >= MAX_UNFINISHED:
+        if cls.unfinished().filter(tenant=tenant).count() >= MAX_UNFINISHED:
             raise Conflict(
                 "too_many_mailings",
                 f"Your organization has {MAX_UNFINISHED} mailings that are not done. "
                 "Wait until one is, or stop one.",
             )
-
-    def notify_worker(self) -> None:
-        transaction.on_commit(lambda: notify_worker("agency.mails.tasks.send_mailings"))
-
-    def pause(self) -> None:
-        """Send no more mails. One may still be on its way to the mail server."""
-        self._change(self.State.RUNNING, paused_at=clock.now())
-
-    def resume(self) -> None:
-        self._change(self.State.PAUSED, paused_at=None, due_at=clock.now())
-        self.notify_worker()
 
     @transactions.atomic()
     def stop(self) -> None:
@@ -206,20 +172,6 @@ class Mailing(Record, CausedJob):
         """How many mails are in each state."""
         counted = self.rows.order_by().values_list("status")
         return dict(counted.annotate(number=Count("pk")))
-
-    def _change(self, source: str, **changes: Any) -> None:
-        """Change it in this state, by one guarded UPDATE. WrongState in another."""
-        rows = Mailing.objects.filter(
-            pk=self.pk,
-            status=self.Status.PENDING,
-            paused_at__isnull=source == self.State.RUNNING,
-        )
-        if not rows.update(updated_at=clock.now(), **changes):
-            self._refuse([source])
-
-    def _refuse(self, sources: list[str]) -> None:
-        self.refresh_from_db(fields=["status", "paused_at", "stopped_at"])
-        raise WrongState(self, sources)
 
 
 class MailingRow(Record):
