@@ -48,7 +48,6 @@ class LedgerReads:
     def __init__(self, tenant: Tenant, for_peer: bool = False) -> None:
         self.tenant = tenant
         self.reader = Reader(partial(take_token, tenant, for_peer))
-        self.webvh_ledgers: dict[str, Ledger | None] = {}  # by DID
 
     @cached_property
     def network_ledger(self) -> Ledger:
@@ -92,12 +91,9 @@ class LedgerReads:
 
     def _ledger_with(self, object_id: str) -> Ledger | None:
         """The ledger of an object; None for that of a did:webvh of others."""
-        if not is_webvh(object_id):
-            return self.network_ledger
-        did = object_id.partition("/")[0]
-        if did not in self.webvh_ledgers:
-            self.webvh_ledgers[did] = find_webvh_ledger(did)
-        return self.webvh_ledgers[did]
+        if is_webvh(object_id):
+            return find_webvh_ledger(object_id)
+        return self.network_ledger
 
     def _read_resource(self, resource_id: str, kind: str) -> Resource | None:
         read = partial(self.reader.resource, resource_id, kind)
