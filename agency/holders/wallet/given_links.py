@@ -52,11 +52,11 @@ def read_given(request: HttpRequest, link: PersonalLink) -> HttpResponse:
     offered_by = request.POST.get("issuer", "")
     shown: dict[str, Any] = {"given": given if len(given) <= MAX_LINK else ""}
     try:
+        if token := find_own_token(given):  # of many people at once, and costs nothing
+            return redirect("web_wallet:accept_link", token=token)
         limit_calls(link.wallet)
         if offered_by:
             return take_offer(request, link, given, offered_by)
-        if token := find_own_token(given):
-            return redirect("web_wallet:accept_link", token=token)
         wallet_link = require_link(given)
         if wallet_link.partition(":")[0].lower() in presenting.SCHEMES:
             received = presenting.receive_link(link.wallet, wallet_link)

@@ -256,9 +256,11 @@ def test_what_is_no_link_is_refused_in_words(
     assert 'role="alert"' in refused.text
 
 
-def test_only_so_many_links_are_read(wallet, state):
+def test_only_so_many_links_to_elsewhere_are_read(wallet, state, settings):
     for _ in range(given_links.A_MINUTE):
         give(wallet, "hello")
     refused = give(wallet, state.link)
     assert refused.status_code == 429 and refused["Retry-After"]
     assert not state.calls
+    own = give(wallet, f"{settings.PUBLIC_URL}/i/abc")
+    assert own.url == "/w/take/abc", "what leads nowhere else is not counted"
