@@ -259,6 +259,7 @@ class WalletVerifications(WalletExchangeView):
         Scope.WALLETS,
         request={"application/json": DeclineParameters},
     )
+    @heavy
     def decline(self, request: Request, walletId: str, verificationId: str) -> Response:
         found = self.get_with_parties(verificationId)
         reason = self.parse_body(DeclineParameters).get("reason", "")
