@@ -5,7 +5,7 @@ by a link names. Others of the same name may be other people: what the name alon
 is marked, and nothing of another connection is shown but the way to it.
 """
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TypeVar
@@ -141,8 +141,8 @@ def person_of_connection(
     cards = newest(CREDENTIALS.rows(wallet), connection)
     checks = newest(VERIFICATIONS.rows(wallet), connection)
     texts = newest(BasicMessage.objects.all(), connection)
-    names = {one for card in cards if (one := card.unsealed_recipient_name())}
-    namesakes = find_namesakes(membership, wallet, names or {connection.name})
+    names = [one for card in cards if (one := card.unsealed_recipient_name())]
+    namesakes = find_namesakes(membership, wallet, names or [connection.name])
     known = {card.pk for card in cards}
     by_name = [row for row in namesakes if row.pk not in known]
     hosted = find_hosted(connection)
@@ -180,7 +180,7 @@ def person_of_credential(
 ) -> Person:
     """Whoever has the name on a credential. Without the name, nothing but that."""
     name = credential.unsealed_recipient_name()
-    found = find_namesakes(membership, wallet, {name})
+    found = find_namesakes(membership, wallet, [name])
     rows = [credential, *(row for row in found if row.pk != credential.pk)]
     entries = [
         entry_of(row, "card", membership, by_name=row is not credential)
@@ -203,11 +203,12 @@ def newest(rows: QuerySet[Row], connection: Connection) -> list[Row]:
 
 
 def find_namesakes(
-    membership: Membership, wallet: Wallet, names: Collection[str]
+    membership: Membership, wallet: Wallet, names: Sequence[str]
 ) -> list[Credential]:
     """The newest credentials with one of these names, for who may see names.
 
-    By the first of the names, as each is a search. Case and accents make no difference.
+    names: the newest first, which is the only one that is searched for. Case and
+    accents make no difference.
     """
     wanted = {tuple(folded_words(name)) for name in names if name}
     tenant = wallet.tenant
