@@ -4,6 +4,7 @@ import logging
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache, partial
+from itertools import chain
 
 from django.db.models import Exists, OuterRef, QuerySet
 
@@ -20,7 +21,7 @@ from connections.models import Connection
 from core import faults
 from core.database import clock
 from core.errors import Conflict, Invalid
-from core.text.mail_addresses import clean_address, is_address
+from core.text.mail_addresses import clean_address, find_address
 from core.work import transactions
 from core.work.leases import LostLease, work_on
 from core.work.loop import Loop
@@ -62,17 +63,22 @@ def clean_options(
     language: else the organization's, else English.
     """
     if reply_to:
-        try:
-            reply_to = clean_address(reply_to)
-        except ValueError as error:
-            message = str(error)
-            raise Invalid("invalid_request", message, {"replyTo": [message]}) from None
+        reply_to = require_address(reply_to, "replyTo")
     chosen = language or tenant.default_language
     return MailOptions(
         text=offers.clean_text(text),
         language=chosen if chosen in LANGUAGES else FALLBACK,
         reply_to=reply_to,
     )
+
+
+def require_address(text: str, member: str) -> str:
+    """400 `invalid_request` for what is no mail address, of this member."""
+    try:
+        return clean_address(text)
+    except ValueError as error:
+        message = str(error)
+        raise Invalid("invalid_request", message, {member: [message]}) from None
 
 
 @dataclass(frozen=True)
@@ -97,17 +103,20 @@ def open_offers(tenant: Tenant) -> QuerySet[Credential]:
     return rows.select_related("connection")
 
 
-def recipients_of(bulk: Bulk, source: str) -> Iterator[list[Recipient]]:
+def recipients_of(
+    bulk: Bulk, source: str, at_once: int = CHUNK_ROWS
+) -> Iterator[list[Recipient]]:
     """Yield them in chunks, in the order of the file.
 
     source: COLUMN, or the attribute that has the addresses. What is none is left out.
+    at_once: the rows of a chunk.
     """
     last = 0
     rows = bulk.rows.filter(
         status=BulkRow.Status.OFFERED, connection_id="", wallet_id=""
     ).order_by("number")
     is_open = open_offers(bulk.tenant)
-    while chunk := list(rows.filter(number__gt=last)[:CHUNK_ROWS]):
+    while chunk := list(rows.filter(number__gt=last)[:at_once]):
         last = chunk[-1].number
         found = is_open.in_bulk([row.credential_id for row in chunk])
         yield [
@@ -124,7 +133,7 @@ def address_of(row: BulkRow, credential: Credential, source: str) -> str:
         text = vault.unseal(row, "mail_address") or ""
     else:  # also for an attribute with the name of the column
         text = (credential.unsealed_values() or {}).get(source, "")
-    return clean_address(text) if is_address(text) else ""
+    return find_address(text)
 
 
 def find_sources(bulk: Bulk) -> list[str]:
@@ -138,7 +147,7 @@ def find_sources(bulk: Bulk) -> list[str]:
     values = [row.credential.unsealed_values() or {} for row in first if row.credential]
     names = bulk.definition.schema.attribute_names
     found = [
-        name for name in names if any(is_address(one.get(name, "")) for one in values)
+        name for name in names if any(find_address(one.get(name, "")) for one in values)
     ]
     return list(dict.fromkeys([COLUMN] * has_column + found))
 
@@ -181,11 +190,7 @@ def begin_single(credential: Credential, address: str, options: MailOptions) -> 
     400 `invalid_request` for what is no address; 409 as of begin_mailing().
     """
     require_on()
-    try:
-        address = clean_address(address)
-    except ValueError as error:
-        message = str(error)
-        raise Invalid("invalid_request", message, {"mailAddress": [message]}) from None
+    address = require_address(address, COLUMN)
     found = open_offers(credential.tenant).filter(pk=credential.pk).first()
     mailing = new_mailing(credential.tenant, options)
     recipients = [Recipient(1, found, address)] if found else []
@@ -252,8 +257,9 @@ def count_open(bulk: Bulk, source: str) -> int:
 
 
 def first_recipient(bulk: Bulk, source: str) -> Recipient | None:
-    """Somebody who would get a mail, for a preview: of the first rows."""
-    return next(iter(next(recipients_of(bulk, source), [])), None)
+    """The first who would get a mail, for a preview."""
+    chunks = recipients_of(bulk, source, at_once=MAILS_PER_TURN)
+    return next(chain.from_iterable(chunks), None)
 
 
 def nobody_to_mail() -> Conflict:
@@ -394,19 +400,17 @@ def send_row(
         is_reminder=mailing.is_reminder,
         can_answer=bool(reply_to),
     )
-    try:
-        message = offers.build_message(
-            mail,
-            organization=mailing.tenant.name,
-            to=address,
-            reply_to=reply_to,
-            language=mailing.language,
-            message_id=str(row.pk),
-            moment=clock.now(),
-            unsubscribe=unsubscribing.link_for(address),
-        )
-    except Exception as error:  # as deliver(); its text may have the address
-        raise CannotWrite(type(error).__name__) from None
+    build = partial(
+        offers.build_message,
+        mail,
+        organization=mailing.tenant.name,
+        to=address,
+        reply_to=reply_to,
+        language=mailing.language,
+        message_id=str(row.pk),
+        moment=clock.now(),
+        unsubscribe=unsubscribing.link_for(address),
+    )
 
     def begin() -> bool:
         has_begun = row.begin_sending(mailing)
@@ -414,7 +418,7 @@ def send_row(
             faults.fault_point("before_mail_data")
         return has_begun
 
-    if server.deliver(message, offers.sender_address(), address, begin):
+    if server.deliver(build, offers.sender_address(), address, begin):
         faults.fault_point("after_mail_data")
         row.end_sending(Status.SENT)
 

@@ -1,7 +1,7 @@
 """Hand one mail to the mail server, and know how far that came.
 
     with MailServer() as server:
-        server.deliver(message, sender, address, begin)
+        server.deliver(build, sender, address, begin)
 
 From the command DATA on, the server may have the mail. `begin` is called just before
 it, so that what is stored then is true whenever the process ends.
@@ -83,17 +83,22 @@ class MailServer:
         self.backend.close()
 
     def deliver(
-        self, message: EmailMessage, sender: str, to: str, begin: Callable[[], bool]
+        self,
+        build: Callable[[], EmailMessage],
+        sender: str,
+        to: str,
+        begin: Callable[[], bool],
     ) -> bool:
-        """Send it. Return False if `begin` says that it shall not be sent.
+        """Send what is built. Return False if `begin` says that it shall not be sent.
 
         Raises Refused, OutcomeUnknown, and OSError if nothing was sent because the
         server is away. After OutcomeUnknown and OSError the connection is of no use.
-        CannotWrite, before anything is sent, if the headers cannot be written.
+        CannotWrite, before anything is sent, if its headers cannot be written.
         """
         try:
+            message = build()
             text = message.as_bytes()
-        except Exception as error:  # the package email raises errors of all kinds
+        except Exception as error:  # of all kinds, and their texts may have the address
             raise CannotWrite(type(error).__name__) from None
         smtp = self._smtp()
         if smtp is None:

@@ -12,7 +12,7 @@ from django.utils.datastructures import MultiValueDict
 
 from agency.studio.form_tokens import OnceForm
 from core.errors import AgencyError
-from core.text.mail_addresses import is_address
+from core.text.mail_addresses import find_address
 from credentials.bulk import reading, workbooks
 from credentials.bulk.cells import DateForm, converter, guess_date_form
 from credentials.models import CredentialDefinition
@@ -192,7 +192,11 @@ class BulkForm(OnceForm):
         first = [cells for _, cells in islice(self.source.read_cells(), PROBED_ROWS)]
         for index, name in enumerate(self.source.columns):
             cells = [row[index] for row in first if index < len(row) and row[index]]
-            if name and cells and sum(map(is_address, cells)) * 2 > len(cells):
+            if (
+                name
+                and cells
+                and sum(bool(find_address(one)) for one in cells) * 2 > len(cells)
+            ):
                 return name
         return ""
 

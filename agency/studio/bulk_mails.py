@@ -33,7 +33,7 @@ from credentials.models import (
 from credentials.models.mailing import is_on
 from tenants import audit
 from tenants.branding import LANGUAGES
-from tenants.models import Permission
+from tenants.models import Permission, Tenant
 from verifications.wording import label_of
 
 MAX_SHOWN = 20  # mails with a reason, of one mailing
@@ -159,6 +159,13 @@ class TextForm(OnceForm):
         help_text="The mail is sent by this service, with your organization's name.",
     )
 
+    def options(self, tenant: Tenant) -> mailings.MailOptions:
+        """What was typed. Errors as of clean_options()."""
+        given = self.cleaned_data
+        return mailings.clean_options(
+            tenant, given["text"], given["language"], given["reply_to"]
+        )
+
 
 class OneMailForm(TextForm):
     """The mail of one offer."""
@@ -216,14 +223,12 @@ def mail_bulk(request: MemberRequest, object_id: UUID) -> HttpResponse:
     form = make_form(sources, request.POST)
     if not form.is_valid():
         return render_page(request, bulk, form)
-    given = form.cleaned_data
+    source = form.cleaned_data["source"]
     with refusals_above(form):
-        options = mailings.clean_options(
-            request.tenant, given["text"], given["language"], given["reply_to"]
-        )
+        options = form.options(request.tenant)
         if "send" not in request.POST:
-            return render_page(request, bulk, form, given["source"], options)
-        mailing = mailings.begin_mailing(bulk, given["source"], options)
+            return render_page(request, bulk, form, source, options)
+        mailing = mailings.begin_mailing(bulk, source, options)
         number = mailing.rows.count()
         audit.record("bulk.mailed", bulk, by=request, rows=number)
         messages.success(request, f"{number} mails are sent now.")
@@ -283,13 +288,11 @@ def mail_credential(request: MemberRequest, object_id: UUID) -> HttpResponse:
     form = OneMailForm(request.POST or None, initial=chosen)
     options = mailings.MailOptions(language=language, reply_to=request.user.email)
     if request.method == "POST" and form.is_valid():
-        given = form.cleaned_data
+        address = form.cleaned_data["address"]
         with refusals_above(form):
-            options = mailings.clean_options(
-                request.tenant, given["text"], given["language"], given["reply_to"]
-            )
+            options = form.options(request.tenant)
             if "send" in request.POST:
-                mailings.begin_single(credential, given["address"], options)
+                mailings.begin_single(credential, address, options)
                 audit.record("credential.mailed", credential, by=request)
                 messages.success(request, "The mail is sent now.")
                 return redirect(request.path)

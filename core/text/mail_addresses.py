@@ -31,9 +31,9 @@ def clean_address(text: str) -> str:
     return address
 
 
-def is_address(text: str) -> bool:
+def find_address(text: str) -> str:
+    """The address as clean_address() returns it, or ""."""
     try:
-        clean_address(text)
+        return clean_address(text)
     except ValueError:
-        return False
-    return True
+        return ""

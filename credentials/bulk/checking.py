@@ -9,7 +9,7 @@ from connections.messaging import outbox
 from connections.models import Connection
 from core.api.notes import check_notes
 from core.errors import AgencyError, Invalid
-from core.text.mail_addresses import REFUSED, is_address
+from core.text.mail_addresses import REFUSED, find_address
 from credentials.bulk.reading import (
     ADDRESS,
     CONNECTION,
@@ -125,7 +125,7 @@ def check_recipients(wallet: Wallet, rows: list[SourceRow]) -> list[list[CellErr
         if len(to.name) > MAX_RECIPIENT_NAME:
             message = f"Give at most {MAX_RECIPIENT_NAME} characters."
             errors.append(CellError(NAME, "invalid_request", message))
-        if to.mail_address and not is_address(to.mail_address):
+        if to.mail_address and not find_address(to.mail_address):
             errors.append(CellError(ADDRESS, "invalid_request", REFUSED))
         if to.connection_id and to.wallet_id:
             message = "Give a connection or a hosted wallet, not both."

@@ -7,7 +7,7 @@ from typing import NamedTuple, TypedDict
 from django.utils import timezone
 from django.utils.text import Truncator
 
-from core.text.mail_addresses import clean_address, is_address
+from core.text.mail_addresses import find_address
 from core.work import transactions
 from credentials.bulk.checking import CheckedRow, check_rows
 from credentials.bulk.reading import CellError, SourceRow
@@ -185,9 +185,9 @@ def build_row(bulk: Bulk, row: CheckedRow) -> BulkRow:
         built.set_notes(row.notes)
         vault.seal(built, "values", row.row.values)
         vault.seal(built, "recipient_name", row.row.recipient.name or None)
-        address = row.row.recipient.mail_address
-        if built.is_by_link and is_on() and is_address(address):
-            vault.seal(built, "mail_address", clean_address(address))
+        if built.is_by_link and is_on():
+            address = find_address(row.row.recipient.mail_address)
+            vault.seal(built, "mail_address", address or None)
     return built
 
 

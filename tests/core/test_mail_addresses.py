@@ -1,6 +1,6 @@
 import pytest
 
-from core.text.mail_addresses import clean_address, is_address
+from core.text.mail_addresses import clean_address, find_address
 
 
 def test_it_takes_addresses_and_writes_domains_in_ascii():
@@ -26,4 +26,4 @@ def test_it_takes_addresses_and_writes_domains_in_ascii():
     ],
 )
 def test_it_refuses_what_is_none_or_of_the_server_itself(text):
-    assert not is_address(text)
+    assert not find_address(text)
