@@ -10,9 +10,13 @@ WORKERS := --numprocesses $$(( ($$($(PYTHON) -m core.work.processors) * 3 + 1) /
 # What differs between versions of Python: packages with compiled parts, threads, processes, asyncio.
 QUICK := tests/test_story.py tests/wallets tests/core --ignore tests/core/api tests/agency/server tests/agency/ops tests/connections/didcomm/test_envelope.py \
 	tests/credentials/issue_credential/test_issuing.py tests/verifications/proofs/test_request.py tests/webhooks/delivery/test_call.py
+# A part of the promise of each kind: the story, races, repeated calls, killed workers, claims, the feed.
+POOLED := tests/test_story.py tests/states/test_races.py tests/core/api/test_contract.py tests/core/api/test_idempotency.py \
+	tests/connections/transport/test_killed_worker.py tests/webhooks/delivery/test_fault_points.py \
+	tests/webhooks/delivery/test_claiming.py tests/webhooks/delivery/test_order.py tests/webhooks/events/test_feed.py
 CLIENTS := tests/clients/node_modules/.installed
 
-.PHONY: help run test test-slow test-production test-clients test-interop test-python errors docs-tables tools screenshots lint format check lock sbom pin-images bench install env clean reset
+.PHONY: help run test test-slow test-pooled test-production test-clients test-interop test-python errors docs-tables tools screenshots lint format check lock sbom pin-images bench install env clean reset
 .DELETE_ON_ERROR:
 # Else every process that a test starts would compile all modules anew.
 unexport PYTHONDONTWRITEBYTECODE
@@ -31,6 +35,10 @@ test-slow: $(INSTALLED)  ## Run the slow tests: the product's processes, killed 
 
 test-clients: $(INSTALLED) $(CLIENTS)  ## Run the stories of the published npm clients and of generated ones (needs Node.js and npm)
 	@$(SERVERS) $(PYTHON) -m tests.clients
+
+# Not those of processes of 0.1.0, which needs its sessions, and not the one that kills at random for a minute.
+test-pooled: $(INSTALLED)  ## Run stories, races and killed processes behind PgBouncer in transaction mode (make tools)
+	@TESTS_POOLER=1 exec $(PYTHON) -m pytest $(POOLED) -k "not former_version and not killed_anywhere" $(ARGS)
 
 test-interop: $(INSTALLED)  ## Run the tests with other agents and a real Indy ledger (docs/interop.md)
 	@exec $(PYTHON) -m pytest tests/interop --timeout 600 $(ARGS)

@@ -113,6 +113,7 @@ def all_stages() -> list[Stage]:
         Stage("test-clients", ["test-clients"], ["install", "npm"]),
         # One of them needs axe-core of npm.
         Stage("test-slow", ["test-slow"], ["install", "npm"], True, SLOW),
+        Stage("test-pooled", ["test-pooled"], ["install", "tools"], True),
         Stage("test-interop", ["test-interop"], ["install"], True),
         Stage("errors", ["errors"], ["test", "test-slow"]),
     ]

@@ -20,10 +20,12 @@ from django.test.utils import setup_databases, teardown_databases
 from whitenoise.middleware import WhiteNoiseMiddleware
 
 from agency.devtools.embedded import temporary_home
+from agency.ops import checks
 from connections import tasks
 from connections.protocols import discover_features
 from connections.resolver import resolved_dids
 from connections.transport.request_turns import Turns
+from core.database import sessions
 from core.database.prepared_statements import prepare_statements
 from core.net import addresses
 from core.valkey import rate_limits
@@ -148,7 +150,9 @@ def django_db_setup(
     write into the database of DATABASE_URL, and empty it.
     """
     kept = django_db_keepdb and not django_db_createdb
-    with django_db_blocker.unblock():
+    with django_db_blocker.unblock(), pytest.MonkeyPatch.context() as patch:
+        # `migrate` refuses a pooler; of a copy there is nothing to migrate.
+        patch.setattr(checks, "what_is_kept", lambda: sessions.Kept.SESSIONS)
         made = setup_databases(0, False, keepdb=kept, serialized_aliases=set())
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(TransactionTestCase, "_fixture_teardown", database.clear)
@@ -157,7 +161,8 @@ def django_db_setup(
         yield
     with django_db_blocker.unblock():
         database.end_other_sessions()
-        if not django_db_keepdb:
+        # One of our own server ends with it. Behind a pooler it is in use until then.
+        if not django_db_keepdb and not os.environ[servers.OWN_DATABASE]:
             teardown_databases(made, 0)
 
 

@@ -24,6 +24,7 @@ from agency.devtools.embedded import start_servers, temporary_home
 
 WORKER = "PYTEST_XDIST_WORKER"  # set by pytest-xdist: gw0, gw1, ...
 HOME = "TESTS_HOME"  # where our servers are
+POOLER = "TESTS_POOLER"  # whether PgBouncer stands before PostgreSQL
 OWN_DATABASE = "TESTS_OWN_DATABASE"  # set when PostgreSQL is one of ours
 
 
@@ -56,6 +57,12 @@ def start(config: pytest.Config) -> None:
     home = servers.enter_context(temporary_home())
     own = "" if os.environ.get("DATABASE_URL") else "1"
     os.environ |= start_servers(home) | {HOME: str(home), OWN_DATABASE: own}
+    if os.environ.get(POOLER):
+        # Its modules are plugins, which are loaded after this one.
+        from tests.support.pgbouncer import pgbouncer
+
+        pooler = pgbouncer(os.environ["DATABASE_URL"], home / "pooler")
+        os.environ["DATABASE_URL"] = servers.enter_context(pooler).url
 
 
 def of_worker(name: str) -> dict[str, str]:
