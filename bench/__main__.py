@@ -12,6 +12,7 @@ thrown away afterwards. docs/performance.md holds the last figures. The environm
   is a try; `neighbours` (3) and `fill` (20, at most 30) take ROUNDS too.
 - ATTACKS: those of `neighbours`, such as `rubbish,many_predicates`.
 - ACAPY: a Python with acapy-agent, of which `cycle` runs two agents beside.
+- POOLER=1: `cycle` measures a second product behind PgBouncer beside.
 - LINKS: of the registry that `webvh` reads.
 - DURABLE=1: PostgreSQL waits for its disk, which it does not by default.
 - FILL_ROWS=1000,1000000, FILL_ORGANIZATIONS=10,10000: the sizes of `fill`, which marks

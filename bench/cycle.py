@@ -6,20 +6,27 @@ processes are those of the Procfile with the settings of production; client, ser
 PostgreSQL share the processors. All that is compared is measured in turns, in rounds.
 
 ACAPY=/path/to/python: a virtual environment with acapy-agent 1.7.0, to be measured too.
+POOLER=1: a second set of processes that reaches PostgreSQL through Debian's PgBouncer
+in transaction mode is measured too. Both sets share the queues, and each waits idle
+while the other is measured.
 ROUNDS, SECONDS: see bench/rounds.py. The CPU of a cycle is that with 4 clients.
 DURABLE=1: PostgreSQL waits for its disk, as `make run` lets it.
 """
 
 import contextlib
 import os
+from pathlib import Path
 
+import psutil
 from django.db import connection
 
+from agency.devtools.embedded import temporary_home
 from bench import acapy, cryptography, load, product, queries
 from bench.calls import BOUNDED, POLICY
-from bench.rounds import ACAPY, AGENCY, BARE, ROUNDS, SECONDS, Table
+from bench.rounds import ACAPY, AGENCY, BARE, POOLED, ROUNDS, SECONDS, Table
 from bench.story import Caller
 from core.work.processors import count_processors
+from tests.support.pgbouncer import pgbouncer
 
 SECONDS_OF_READS = min(SECONDS, 5)
 CLIENTS = (1, 4, 16)
@@ -28,7 +35,7 @@ CPU_OF_READ = "CPU of such a GET, ms"
 MEDIAN = "one client, time of a cycle (p50), ms"
 BOUND = "cycles per second, 4 clients, with the bound"
 CPU = "CPU of a cycle without the client, ms"
-FAMILIES = ("web", "workers", "postgres", "broker", "client")
+FAMILIES = ("web", "workers", "postgres", "pooler", "broker", "client")
 SHARE = "    of it cryptography, %"
 REST = "    of it all else, ms"
 COUNTS = {name: f"{name} of a cycle with connecting" for name in queries.Counts._fields}
@@ -44,16 +51,19 @@ def run():
         names = ("web", *product.WORKERS)
         url, processes = stack.enter_context(product.run_services(*names))
         agency = Agency(url, product.process_families(processes))
-        agents = None
+        all_measured = [agency]
         if python := os.environ.get("ACAPY"):
             agents = Acapy(stack.enter_context(acapy.run_agents(python)))
+            all_measured.insert(0, agents)
+        if os.environ.get("POOLER") == "1":
+            all_measured.append(Pooled(*stack.enter_context(run_pooled(*names))))
         print_conditions()
         table = Table()
-        for measured in filter(None, (agents, agency)):
+        for measured in all_measured:
             measured.warm_up()
         for number in range(ROUNDS):
             measure_bare(table, agency)
-            for measured in filter(None, (agents, agency)):
+            for measured in all_measured:
                 measured.add_round(table)
             print(f"round {number + 1} of {ROUNDS} is done", flush=True)
     add_counts(table)
@@ -124,12 +134,28 @@ class Agency(Measured):
 
     def add_round(self, table):
         super().add_round(table)
-        table.add(BOUND, AGENCY, self.measure(4, SECONDS, BOUNDED).rate)
+        table.add(BOUND, self.column, self.measure(4, SECONDS, BOUNDED).rate)
 
     def reader(self):
         caller = self.callers[0]
         path = f"/connections/{caller.connection}"
         return {"url": caller.url, "headers": headers_of(caller), "path": path}
+
+
+class Pooled(Agency):
+    column = POOLED
+
+
+@contextlib.contextmanager
+def run_pooled(*names):
+    """The URL of a second product, behind PgBouncer, and its processes by family."""
+    with (
+        temporary_home() as home,
+        pgbouncer(os.environ["DATABASE_URL"], Path(home) / "pooler") as pooler,
+        product.run_services(*names, DATABASE_URL=pooler.url) as (url, processes),
+    ):
+        families = product.process_families(processes)
+        yield url, families | {"pooler": [psutil.Process(pooler.process.pid)]}
 
 
 class Acapy(Measured):

@@ -9,7 +9,12 @@ from collections import defaultdict
 
 ROUNDS = int(os.environ.get("ROUNDS", "5"))
 SECONDS = float(os.environ.get("SECONDS", "20"))
-BARE, ACAPY, AGENCY = COLUMNS = "bare library", "ACA-Py 1.7.0", "Agency"
+BARE, ACAPY, AGENCY, POOLED = COLUMNS = (
+    "bare library",
+    "ACA-Py 1.7.0",
+    "Agency",
+    "Agency by PgBouncer",
+)
 
 
 class Table:
@@ -40,11 +45,11 @@ class Table:
         print("\nratio to the bare library in the same round")
         for row in rows:
             bare = self.rows[row][BARE]
-            for column in (ACAPY, AGENCY):
+            for column in (ACAPY, AGENCY, POOLED):
                 # Without bare, or without ACA-Py, there are no pairs.
                 pairs = zip(self.rows[row][column], bare, strict=False)
                 if ratios := [one / other for one, other in pairs]:
-                    print(f"{row:{width}} {column:14} {format_values(ratios)}")
+                    print(f"{row:{width}} {column:19} {format_values(ratios)}")
 
 
 def format_values(values):
