@@ -19,6 +19,7 @@ from tenants.models.organizations import MAX_VISITOR_WALLETS
 
 MAX_LINES_LENGTH = 50_000
 MAX_DAYS = 3650
+PROPOSED_DAYS = 90  # for the values of a new organization
 # Settings that a request may leave out.
 KEPT_IF_LEFT_OUT = (
     "name",
@@ -52,9 +53,32 @@ def validate_logo_address(address: str) -> None:
         URLValidator(["https"])(address)
 
 
+class DaysField(forms.IntegerField):
+    """A number of days, or nothing: then what it is about is kept."""
+
+    def __init__(
+        self, *, label: str, help_text: str, initial: int | None = None
+    ) -> None:
+        super().__init__(
+            required=False,
+            min_value=1,
+            max_value=MAX_DAYS,
+            label=label,
+            help_text=help_text,
+            initial=initial,
+        )
+
+
 class OrganizationForm(OnceForm, forms.ModelForm):
     name = forms.CharField(
         max_length=200, help_text="Holders see it on everything that you send."
+    )
+    values_kept_days = DaysField(
+        label="Days to keep values",
+        initial=PROPOSED_DAYS,
+        help_text="What you see of holders, their values and proofs, is deleted so "
+        "many days after an exchange is finished. Leave it empty to keep it. The "
+        "settings change this.",
     )
     image_url = forms.URLField(
         label="Logo address",
@@ -157,19 +181,6 @@ def read_wallet_apps(lines: list[str]) -> list[branding.WalletAppLinks]:
         name = " ".join(word for word in words if "://" not in word)
         apps.append({"name": name, "urls": urls})
     return branding.clean_wallet_apps(apps)
-
-
-class DaysField(forms.IntegerField):
-    """A number of days, or nothing: then what it is about is kept."""
-
-    def __init__(self, *, label: str, help_text: str) -> None:
-        super().__init__(
-            required=False,
-            min_value=1,
-            max_value=MAX_DAYS,
-            label=label,
-            help_text=help_text,
-        )
 
 
 class TypedColorInput(forms.TextInput):

@@ -121,7 +121,8 @@ def new_organization(request: PersonRequest) -> HttpResponse:
                 is_test=given["is_test"],
             )
             made.tenant.visitor_wallets = given["visitor_wallets"]
-            made.tenant.save(update_fields=["visitor_wallets"])
+            made.tenant.values_kept_days = given["values_kept_days"]
+            made.tenant.save(update_fields=["visitor_wallets", "values_kept_days"])
             audit.record("organization.created", made.tenant, by=request)
     except Conflict as error:  # of a quota, or a domain that is taken
         form.add_error(None, error.message)

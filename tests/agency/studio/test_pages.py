@@ -76,6 +76,20 @@ def test_a_new_organization_may_let_holders_make_wallets(browser, ticked):
     assert "Bold" in page and "<b>Bold" not in page
 
 
+@pytest.mark.parametrize(("given", "kept"), [("90", 90), ("7", 7), ("", None)])
+def test_who_makes_an_organization_chooses_how_long_values_are_kept(
+    browser, given, kept
+):
+    page = browser.get(NEW).text.split('<form class="card"')[1]
+    shown = page.split("<details")[0]
+    assert 'value="90"' in shown.split('name="values_kept_days"')[1].split(">")[0]
+    form = {"name": "Faber College", "network_id": "local"}
+    refused = browser.send(NEW, **form, values_kept_days="0").text
+    assert 'id="id_values_kept_days_error"' in refused and not Tenant.objects.exists()
+    browser.send(NEW, **form, values_kept_days=given)
+    assert Tenant.objects.get().values_kept_days == kept
+
+
 @pytest.mark.parametrize("status", [500, 503])
 def test_the_page_of_an_outage_needs_no_database(rf, status):
     """Without the `db` fixture a query is an error."""
