@@ -200,10 +200,9 @@ WEBHOOK_REQUIRE_HTTPS = env.bool("WEBHOOK_REQUIRE_HTTPS", default=True)
 WEBHOOK_THREADS = env.int("WEBHOOK_THREADS", default=64)
 # Most calls at a time of [one address](webhooks.md#calls-at-a-time), by all `deliver`.
 WEBHOOK_ADDRESS_CALLS = env.int("WEBHOOK_ADDRESS_CALLS", default=64)
-# Messages to other agents that it posts at a time; a quarter of them to one endpoint,
-# half for one organization, a quarter to endpoints that are slow or have never
-# answered.
-MESSAGE_THREADS = env.int("MESSAGE_THREADS", default=16)
+# Messages to other agents that it posts at a time; to one endpoint [up to three quarters
+# of them](reliability.md#strangers-and-neighbours).
+MESSAGE_THREADS = env.int("MESSAGE_THREADS", default=64)
 # Days that events and their deliveries are kept.
 EVENT_RETENTION_DAYS = env.int("EVENT_RETENTION_DAYS", default=30)
 # Days that messages between agents are kept once done ([what is

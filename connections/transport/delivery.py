@@ -26,6 +26,7 @@ from connections.models import Connection
 from connections.transport import completion, inbox
 from core import faults
 from core.call import current_call
+from core.database.base import our_database
 from core.errors import Conflict, PeerError, Unavailable
 from core.net import addresses, http
 from core.work import network_reads, transactions
@@ -111,9 +112,9 @@ def deliver_committed(row: OutboundMessage) -> None:
         call.undelivered = None
 
 
-def deliver(row: OutboundMessage) -> None:
-    """Make one attempt at a row that is leased to the caller."""
-    work_on(row, _deliver)
+def deliver(row: OutboundMessage) -> bool:
+    """Make one attempt at a row that is leased to the caller. Return if it succeeded."""
+    return work_on(row, _deliver)
 
 
 def _deliver(row: OutboundMessage) -> None:
@@ -182,6 +183,9 @@ def _post(row: OutboundMessage) -> None:
         http.TIMEOUT_SECONDS if row.endpoint_has_answered else FIRST_TIMEOUT_SECONDS
     )
     data = pack_message(row)
+    database = our_database()
+    if not database.in_atomic_block:
+        database.close()  # back to the pool, which has fewer than there are threads
     answer = http.post(row.endpoint, data, CONTENT_TYPE, timeout=timeout)
     # An error status is an answer too. From now on the endpoint gets the full timeout,
     # and its share of the threads (posting_queue.py).

@@ -1,14 +1,18 @@
 """The queue of messages to other agents: which are posted next.
 
 Any peer, strangers included, may name any endpoint. So an endpoint gets only a share
-of the threads, and so does an organization. Endpoints that have never answered, and
-those that answer slowly, share a few threads, of which an organization gets half.
+of the threads. It begins small, grows while the endpoint answers well and uses it up,
+and shrinks after attempts that were slow or failed: many wallets may have the endpoint
+of one mediator. An organization gets half of each share, and half of the threads.
+Endpoints that have never answered, and those that answer slowly, share a few threads,
+of which an organization gets half.
 """
 
 import time
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from threading import Lock
+from typing import NamedTuple
 from uuid import UUID
 
 from django.conf import settings
@@ -23,51 +27,80 @@ SLOW_SECONDS = 5.0  # from which an attempt counts as slow
 # After so many slow attempts in a row, an endpoint gets one of the threads for slow
 # endpoints.
 SLOW_ATTEMPTS = 3
-MAX_KNOWN = 10_000  # endpoints whose slow attempts are remembered
+MAX_KNOWN = 10_000  # endpoints of which a process knows how they answered
 THREADS = settings.MESSAGE_THREADS
-PER_ENDPOINT = max(1, THREADS // 4)
+FIRST_SHARE = max(1, min(8, THREADS // 4))  # of an endpoint of which nothing is known
+MAX_SHARE = max(1, THREADS * 3 // 4)  # of an endpoint: others find room at any time
 PER_TENANT = max(1, THREADS // 2)
 FOR_SLOW = max(1, THREADS // 4)
 SLOW_PER_TENANT = max(1, FOR_SLOW // 2)
 
 
-class SlowEndpoints:
-    """The number of slow attempts in a row per endpoint, as seen by this process."""
+class Record(NamedTuple):
+    """How an endpoint answered. slow: attempts in a row. extra: threads it has earned."""
+
+    slow: int = 0
+    extra: int = 0
+
+
+class Endpoints:
+    """How endpoints answer, as seen by this process. Safe for threads."""
 
     def __init__(self) -> None:
-        self._attempts: OrderedDict[str, int] = OrderedDict()
+        self._records: OrderedDict[str, Record] = OrderedDict()
+        self._full: frozenset[str] = frozenset()
         self._lock = Lock()
 
-    def record(self, endpoint: str, seconds: float) -> None:
+    def record(self, endpoint: str, seconds: float, succeeded: bool) -> None:
+        """Count an attempt. Each that went well earns a thread while the share is full."""
         with self._lock:
-            before = self._attempts.pop(endpoint, 0)
-            if seconds >= SLOW_SECONDS:
-                self._attempts[endpoint] = before + 1
-            while len(self._attempts) > MAX_KNOWN:
-                self._attempts.popitem(last=False)
+            slow, extra = self._records.pop(endpoint, Record())
+            slow = slow + 1 if seconds >= SLOW_SECONDS else 0
+            if slow or not succeeded:
+                extra //= 2
+            elif endpoint in self._full:
+                extra = min(extra + 1, MAX_SHARE - FIRST_SHARE)
+            if slow or extra:
+                self._records[endpoint] = Record(slow, extra)
+            while len(self._records) > MAX_KNOWN:
+                self._records.popitem(last=False)
 
-    def names(self) -> list[str]:
+    def note_full(self, endpoints: Iterable[str]) -> None:
+        """Remember whose shares the last claim has used up."""
+        self._full = frozenset(endpoints)
+
+    def share_of(self, endpoint: str) -> int:
+        """How many messages may be posted to it at a time."""
+        record = self._records.get(endpoint, Record())
+        if record.slow >= SLOW_ATTEMPTS:
+            return 1
+        return min(FIRST_SHARE + record.extra, MAX_SHARE)
+
+    def slow(self) -> list[str]:
         """Return the endpoints that are slow now."""
         with self._lock:
             return [
-                name for name, count in self._attempts.items() if count >= SLOW_ATTEMPTS
+                endpoint
+                for endpoint, record in self._records.items()
+                if record.slow >= SLOW_ATTEMPTS
             ]
 
-    def __contains__(self, endpoint: str) -> bool:
-        return self._attempts.get(endpoint, 0) >= SLOW_ATTEMPTS
+    def is_slow(self, endpoint: str) -> bool:
+        return self._records.get(endpoint, Record()).slow >= SLOW_ATTEMPTS
 
 
-slow_endpoints = SlowEndpoints()
+endpoints = Endpoints()
 
 
 def limits_of(row: OutboundMessage) -> Limits:
     """The shares of an attempt."""
-    is_known_slow = row.endpoint in slow_endpoints
+    share = endpoints.share_of(row.endpoint)
     limits: dict[Key, int] = {
-        ("endpoint", row.endpoint): 1 if is_known_slow else PER_ENDPOINT,
+        ("endpoint", row.endpoint): share,
+        ("part of endpoint", (row.endpoint, row.tenant_id)): max(1, share // 2),
         ("tenant", row.tenant_id): PER_TENANT,
     }
-    if is_known_slow or not row.endpoint_has_answered:
+    if endpoints.is_slow(row.endpoint) or not row.endpoint_has_answered:
         limits |= {
             ("slow", None): FOR_SLOW,
             ("slow of tenant", row.tenant_id): SLOW_PER_TENANT,
@@ -84,19 +117,23 @@ def due_within(shares: Shares) -> QuerySet[OutboundMessage]:
     tenants = [one for one in shares.full("tenant") if one]
     slow = [one for one in shares.full("slow of tenant") if one]
     rows = OutboundMessage.due().filter(is_hosted=False)
-    rows = rows.exclude(endpoint__in=shares.full("endpoint"))
-    rows = rows.exclude(tenant__in=tenants)
+    full = shares.full("endpoint")
+    rows = rows.exclude(endpoint__in=full).exclude(tenant__in=tenants)
+    for endpoint, tenant in shares.full("part of endpoint"):
+        if tenant and endpoint not in full and tenant not in tenants:
+            rows = rows.exclude(endpoint=endpoint, tenant=tenant)
     if shares.full("slow"):
         rows = rows.filter(quick_rows())
     elif slow:
         rows = rows.filter(~Q(tenant__in=slow) | quick_rows())
-    return rows.select_related("connection").order_by("due_at", "pk")
+    rows = rows.select_related("connection").defer("body", "envelope")
+    return rows.order_by("due_at", "pk")
 
 
 def quick_rows() -> Q:
     """The condition for rows that are not slow."""
     known = Q(connection__answering_endpoint=F("endpoint"))
-    return known & ~Q(endpoint__in=slow_endpoints.names())
+    return known & ~Q(endpoint__in=endpoints.slow())
 
 
 def claim_due(
@@ -119,6 +156,8 @@ def claim_due(
         # Except those that another process has taken.
         wanted = OutboundMessage.due().filter(pk__in=chosen)
         claimed += OutboundMessage.lease_rows(wanted.select_related("connection"))
+    parts = shares.full("part of endpoint")
+    endpoints.note_full([*shares.full("endpoint"), *(one for one, _ in parts)])
     return claimed
 
 
@@ -131,8 +170,8 @@ class PostingLoop(ThreadedLoop[OutboundMessage, bool]):
     def work(self, row: OutboundMessage) -> bool:
         """Make one attempt and record how long it took."""
         started = time.monotonic()
-        delivery.deliver(row)
-        slow_endpoints.record(row.endpoint, time.monotonic() - started)
+        succeeded = delivery.deliver(row)
+        endpoints.record(row.endpoint, time.monotonic() - started, succeeded)
         return True
 
     def record(self, finished: list[tuple[OutboundMessage, bool | None]]) -> None:

@@ -4,6 +4,7 @@ import socket
 from threading import Thread
 
 import pytest
+from django.db import connection
 from django.utils import timezone
 
 from connections import tasks
@@ -22,7 +23,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 def new_worker(settings, monkeypatch):
     """It knows nothing of any endpoint, and may call this machine."""
     settings.OUTGOING_ALLOW_LOOPBACK = True
-    monkeypatch.setattr(posting_queue, "slow_endpoints", posting_queue.SlowEndpoints())
+    monkeypatch.setattr(posting_queue, "endpoints", posting_queue.Endpoints())
 
 
 def peers(organization, number, endpoint="http://127.0.0.1:1/{}", has_answered=True):
@@ -56,19 +57,92 @@ def count_of(organization, rows):
     return [row.tenant_id for row in rows].count(organization.tenant.pk)
 
 
-def test_an_endpoint_gets_a_quarter_of_the_threads(faber):
-    write_to(peers(faber, 6, endpoint="http://127.0.0.1:1/same"))
+SAME = "http://127.0.0.1:1/mediator"
+
+
+def test_an_organization_gets_half_of_the_share_of_an_endpoint(faber, acme):
+    write_to(peers(faber, 9, endpoint=SAME) + peers(acme, 6, endpoint=SAME))
     rows = claimed()
-    assert len(rows) == posting_queue.PER_ENDPOINT == 4
-    done = OutboundMessage.objects.filter(pk=rows[0].pk)
-    done.update(status="done", lease_owner=None)
-    assert len(claimed(rows[1:])) == 1, "there is room for one more"
+    share = posting_queue.FIRST_SHARE
+    assert (count_of(faber, rows), count_of(acme, rows)) == (share // 2, share // 2)
+    assert claimed(rows) == []
+    done = next(row for row in rows if row.tenant_id == acme.tenant.pk)
+    answer([done])
+    [next_one] = claimed([row for row in rows if row != done])
+    assert next_one.tenant_id == acme.tenant.pk, "not of who waits longer"
+
+
+def answer(rows, seconds=0.1, succeeded=True):
+    """The endpoint has answered so many attempts."""
+    for row in rows:
+        posting_queue.endpoints.record(row.endpoint, seconds, succeeded)
+        OutboundMessage.objects.filter(pk=row.pk).update(
+            status="done", lease_owner=None
+        )
+
+
+def test_an_endpoint_gets_more_threads_while_it_answers_well(faber, acme):
+    """Of one organization: a second one finds room at any time."""
+    write_to(peers(faber, 70, endpoint=SAME))
+    counts = []
+    for _ in range(4):
+        counts.append(len(rows := claimed()))
+        answer(rows)
+    assert counts == [4, 6, 9, 13], "each of the endpoint's answers earns a thread"
+    held = claimed()
+    write_to(peers(acme, 3, endpoint=SAME))
+    assert count_of(acme, claimed(held)) == 3
+
+
+def test_an_endpoint_gets_three_quarters_of_the_threads_at_most(faber, acme):
+    endpoints = posting_queue.endpoints
+    endpoints.note_full([SAME])
+    for _ in range(100):
+        endpoints.record(SAME, 0.1, True)
+    assert endpoints.share_of(SAME) == posting_queue.MAX_SHARE == 48
+    write_to(peers(faber, 30, endpoint=SAME) + peers(acme, 30, endpoint=SAME))
+    assert len(claimed()) == 48
+
+
+@pytest.mark.parametrize(
+    ("seconds", "succeeded"), [(0.1, False), (posting_queue.SLOW_SECONDS, True)]
+)
+def test_an_endpoint_loses_half_of_them_when_it_does_not(seconds, succeeded):
+    endpoints = posting_queue.endpoints
+    endpoints.note_full([SAME])
+    for _ in range(10):
+        endpoints.record(SAME, 0.1, True)
+    assert endpoints.share_of(SAME) == posting_queue.FIRST_SHARE + 10
+    endpoints.record(SAME, seconds, succeeded)
+    assert endpoints.share_of(SAME) == posting_queue.FIRST_SHARE + 5
+
+
+def test_an_endpoint_that_never_uses_its_share_up_gets_no_more(faber):
+    for _ in range(3):
+        write_to(peers(faber, 2, endpoint=SAME))
+        answer(claimed())
+    assert posting_queue.endpoints.share_of(SAME) == posting_queue.FIRST_SHARE
+
+
+def test_a_thread_that_waits_for_an_endpoint_holds_no_session(faber, monkeypatch):
+    """There are more threads than sessions."""
+    held = []
+    post = delivery.http.post
+
+    def noted(*arguments, **named):
+        held.append(connection.connection is not None)
+        return post(*arguments, **named)
+
+    monkeypatch.setattr(delivery.http, "post", noted)
+    write_to(peers(faber, 1))
+    tasks.deliver()
+    assert held == [False]
 
 
 def test_an_organization_gets_half_and_leaves_the_rest_to_others(faber, acme):
-    write_to(peers(faber, 10) + peers(acme, 2))
+    write_to(peers(faber, 34) + peers(acme, 2))
     rows = claimed()
-    assert count_of(faber, rows) == posting_queue.PER_TENANT == 8
+    assert count_of(faber, rows) == posting_queue.PER_TENANT == 32
     assert count_of(acme, rows) == 2
     assert claimed(rows) == [], "its share is at work"
     taken = {row.pk for row in rows}
@@ -77,26 +151,26 @@ def test_an_organization_gets_half_and_leaves_the_rest_to_others(faber, acme):
 
 def test_who_never_answered_shares_a_quarter_by_organization(faber, acme):
     """Phones that just connected get replies while tarpits use the other share."""
-    third = peers(Organization("Third"), 6, has_answered=False)
-    others = [*peers(faber, 6, has_answered=False), *third]
+    third = peers(Organization("Third"), 10, has_answered=False)
+    others = [*peers(faber, 10, has_answered=False), *third]
     [proven] = peers(acme, 1)
     write_to([*others, proven])
     rows = claimed()
     unproven = [row for row in rows if not row.endpoint_has_answered]
-    assert len(unproven) == posting_queue.FOR_SLOW == 4
-    assert count_of(faber, unproven) == posting_queue.SLOW_PER_TENANT == 2
+    assert len(unproven) == posting_queue.FOR_SLOW == 16
+    assert count_of(faber, unproven) == posting_queue.SLOW_PER_TENANT == 8
     assert proven.pk in {row.connection_id for row in rows}
     assert claimed(rows) == []
 
 
 def test_an_endpoint_that_was_slow_three_times_gets_one_thread(faber):
-    endpoint, slow = "http://127.0.0.1:1/same", posting_queue.slow_endpoints
-    write_to(peers(faber, 3, endpoint=endpoint))
+    endpoints = posting_queue.endpoints
+    write_to(peers(faber, 3, endpoint=SAME))
     for _ in range(posting_queue.SLOW_ATTEMPTS):
-        slow.record(endpoint, posting_queue.SLOW_SECONDS)
+        endpoints.record(SAME, posting_queue.SLOW_SECONDS, True)
     assert len(claimed()) == 1
-    slow.record(endpoint, 0.1)
-    assert endpoint not in slow
+    endpoints.record(SAME, 0.1, True)
+    assert not endpoints.is_slow(SAME)
 
 
 def test_an_endpoint_has_three_seconds_until_it_has_answered(faber, monkeypatch):
@@ -127,7 +201,7 @@ def test_tarpits_of_strangers_do_not_hold_up_others(faber, acme, monkeypatch):
     ):
         mine = friend.connects(acme)
         place = f"http://127.0.0.1:{tarpit.getsockname()[1]}/{{}}"
-        held = peers(faber, 8, endpoint=place, has_answered=False)
+        held = peers(faber, 12, endpoint=place, has_answered=False)
         write_to(held)
         open_calls = OutboundMessage.objects.filter(
             connection__in=held, lease_owner__isnull=False
