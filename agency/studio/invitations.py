@@ -27,16 +27,20 @@ from tenants.models import Invitation
 
 logger = logging.getLogger(__name__)
 DIGEST = "invitation"  # in the session, in hexadecimal digits
+# Where mails are printed, as by `make run`.
+TERMINAL = "django.core.mail.backends.console.EmailBackend"
 
 
 def deliver_invitation(
     request: HttpRequest, invitation: Invitation, token: str
 ) -> HttpResponse:
-    """Mail the link. Without a mail server, show it once, for the person to pass on."""
+    """Mail the link. If no mail leaves this installation, show it once to who invites.
+
+    They pass it on then.
+    """
     link = settings.PUBLIC_URL + reverse("studio:open_invitation", args=[token])
     if not settings.EMAIL_URL:
-        context = {"tenant": invitation.tenant, "invitation": invitation, "link": link}
-        return render(request, "studio/invitation_link.html", context)
+        return show_link(request, invitation, link)
     try:
         mail_invitation(invitation, link)
     except (OSError, SMTPException) as error:
@@ -47,8 +51,20 @@ def deliver_invitation(
             "again” in a moment.",
         )
     else:
+        if settings.EMAIL_BACKEND == TERMINAL:
+            return show_link(request, invitation, link)
         messages.success(request, f"The invitation is sent to {invitation.email}.")
     return redirect("studio:members", tenant_id=invitation.tenant_id)
+
+
+def show_link(request: HttpRequest, invitation: Invitation, link: str) -> HttpResponse:
+    context = {
+        "tenant": invitation.tenant,
+        "invitation": invitation,
+        "link": link,
+        "is_in_terminal": bool(settings.EMAIL_URL),
+    }
+    return render(request, "studio/invitation_link.html", context)
 
 
 def mail_invitation(invitation: Invitation, link: str) -> None:

@@ -14,6 +14,7 @@ from django.core.mail.backends.locmem import EmailBackend
 from django.utils import timezone
 
 from agency.studio import members as pages_of_members
+from agency.studio.invitations import TERMINAL
 from core.errors import Conflict
 from tenants import audit, members, vault
 from tenants.lifecycle import deletion
@@ -223,6 +224,33 @@ def test_without_mail_the_link_is_shown_once(browser, college, url, settings):
     assert not LINK.search(browser.get(f"{url}/members").text)
     join(browser_of(person("ada")), f"/invitations/{LINK.search(shown)[1]}")
     assert roles_in(college.tenant) == {"fay": "owner", "ada": "viewer"}
+
+
+def test_where_mails_are_printed_who_invites_sees_the_link(
+    browser, college, url, settings, capsys
+):
+    settings.EMAIL_BACKEND = TERMINAL
+    form = {"email": "ada@faber.example", "role": "viewer"}
+    shown = browser.send(f"{url}/members/invite", **form).text
+    assert LINK.search(shown)[0] in capsys.readouterr().out
+    assert "printed in the terminal" in shown
+    assert not LINK.search(browser.get(f"{url}/members").text)
+    again = f"{url}/invitations/{Invitation.objects.get().pk}/resend"
+    shown = browser.send(again).text
+    join(browser_of(person("ada")), f"/invitations/{LINK.search(shown)[1]}")
+    assert roles_in(college.tenant) == {"fay": "owner", "ada": "viewer"}
+
+
+@pytest.mark.parametrize("backend", ["smtp", "locmem", "dummy", "filebased"], ids=str)
+def test_where_mails_leave_nobody_sees_the_link(
+    browser, url, settings, monkeypatch, backend
+):
+    monkeypatch.setattr("agency.studio.invitations.send_mail", mock.Mock())
+    settings.EMAIL_BACKEND = f"django.core.mail.backends.{backend}.EmailBackend"
+    form = {"email": "ada@faber.example", "role": "viewer", "form_token": "1"}
+    shown = browser.post(f"{url}/members/invite", form, follow=True).text
+    assert "The invitation is sent to ada@faber.example." in shown
+    assert not LINK.search(shown)
 
 
 def test_a_mail_that_is_not_sent_can_be_sent_again(browser, url, monkeypatch):
