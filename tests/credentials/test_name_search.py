@@ -8,6 +8,7 @@ from django.core.management import CommandError, call_command
 from django.db import connection, transaction
 from django.db.models import F
 
+from bench.many_rows import copy_row
 from core.work.retention import BatchBudget
 from credentials import name_filling
 from credentials.models import Credential, NameDigests, NameKey, name_search
@@ -104,6 +105,46 @@ def test_nobody_finds_people_of_another_organization(faber, acme, licence, alice
     NameDigests.objects.update(digests=[*ours])
     assert len(found(acme, "bob")) == 0
     assert len(find_named(faber.tenant, ANN)) == 1
+
+
+def name_people(organization, names):
+    """Give it a credential for each: copies of one, with the digests of the name."""
+    card = organization.defines("name", "year")
+    organization.offers(organization.hosts(), card)
+    row = Credential.objects.get(tenant=organization.tenant, role="issuer")
+    numbered = f"(SELECT uuidv7() AS own FROM generate_series(1, {len(names)}) AS n)"
+    copy_row(Credential, row.pk, f"{numbered} AS x", id="own", thread_id="own::text")
+    copies = Credential.objects.filter(tenant=organization.tenant, role="issuer")
+    key = name_search.key_of(organization.tenant.pk)
+    NameDigests.objects.bulk_create(
+        NameDigests(
+            credential_id=pk,
+            tenant=organization.tenant,
+            digests=digests_of(key, beginnings_of(name)),
+        )
+        for pk, name in zip(
+            copies.exclude(pk=row.pk).values_list("pk", flat=True), names, strict=True
+        )
+    )
+
+
+def test_of_4000_people_of_another_organization_none_is_found(
+    faber, acme, licence, alice
+):
+    faber.offers(alice, licence, values())
+    names = [f"Ann Person{number:04}" for number in range(4000)]
+    name_people(acme, names)
+    assert len(find_named(acme.tenant, "person")) == 4000
+    assert len(find_named(acme.tenant, names[4])) == 1
+    # Nobody of them is found by the name, by what it begins with, or beside our own.
+    for text in ("an", "pe", "person", "person00", *names[::400]):
+        ours = [ANN] if text == "an" else []
+        assert found(faber, text) == ours, text
+    # And with the key of ours no digest of theirs can be made.
+    ours = name_search.key_of(faber.tenant.pk)
+    made = {one for name in names for one in digests_of(ours, beginnings_of(name))}
+    theirs = NameDigests.objects.filter(tenant=acme.tenant)
+    assert not made & {one for row in theirs for one in row.digests}
 
 
 def test_names_are_found_by_keys_that_may_read_values(faber, licence, alice):

@@ -11,6 +11,7 @@ from connections.models import Connection
 from core.errors import AgencyError
 from credentials.bulk import retention
 from credentials.models import Bulk, Credential, MailDay, Mailing, MailingRow
+from tenants import vault
 from tenants.models import Tenant
 from tests.agency.mails.people import (
     begin,
@@ -172,6 +173,32 @@ def test_a_mail_that_cannot_be_written_stops_no_other(
     assert states(mailing) == ("Done", [unwritten, unwritten, SENT])
     assert server.addresses == ["cy@club.example"]
     assert "IndexError" in caplog.text and "@club" not in caplog.text
+
+
+@pytest.mark.parametrize("evil", ["\r\n", "\n", "\r", "\u2028", "\x85"])
+def test_names_and_templates_add_no_header_and_no_reader(faber, server, evil):
+    evil = f"Ann{evil}Bcc: eve@evil.example{evil}{evil}Buy now at evil.example"
+    bulk = club_of(faber, "Ann")
+    row = bulk.rows.get().credential
+    vault.seal(row, "recipient_name", evil)
+    row.save(update_fields=["recipient_name"])
+    Tenant.objects.filter(pk=faber.tenant.pk).update(name=evil)
+    bulk.tenant.refresh_from_db()
+    code = code_of(begin, bulk, text=f"Dear {{name}},{evil}")
+    assert code == "invalid_mail_text"
+    begin(bulk, text="Dear {name},\n\nfrom {organization}: {card}.")
+    worker_mails()
+    assert server.addresses == ["ann@club.example"]
+    message = server.read()
+    names = [name.lower() for name, _ in message.items()]
+    assert len(names) == len(set(names)) and not {"bcc", "cc"} & set(names)
+    assert message["To"] == "ann@club.example"
+    assert [one.addr_spec for one in message["From"].addresses] == [
+        "agency@agency.example"
+    ]
+    body = message.get_content()
+    assert body.count("http") == 1
+    assert "eve@" not in body and "evil.example" not in body
 
 
 def test_a_worker_that_stops_begins_no_further_mail(faber, server, monkeypatch):

@@ -80,6 +80,22 @@ def test_a_club_is_mailed_in_three_clicks(browser, page, server):
     assert server.addresses == ["ann@club.example"]
 
 
+@pytest.mark.parametrize("role", ["stranger", "viewer", "developer"])
+def test_who_may_not_issue_mails_nothing(browser, page, url, server, role, request):
+    bulk = issued(browser, page)
+    offer = f"{url}/credentials/{Credential.objects.first().pk}"
+    other = request.getfixturevalue(role)
+    given = {"source": "mailAddress", "language": "en", "text": "Buy", "send": "yes"}
+    refused = {404} if role == "stranger" else {302, 403, 404}
+    assert other.send(f"{bulk}/mail", **given).status_code in refused
+    one = given | {"address": "eve@evil.example"}
+    assert other.send(f"{offer}/mail", **one).status_code in refused
+    for path in ("remind", "mails/pause", "mails/resume", "mails/stop"):
+        assert other.send(f"{bulk}/{path}").status_code in refused
+    worker_mails()
+    assert not MailingRow.objects.exists() and server.messages == []
+
+
 def test_a_text_with_a_link_is_refused_on_the_page(browser, page):
     bulk = issued(browser, page)
     given = {"source": "mailAddress", "language": "en", "text": "See evil.example"}

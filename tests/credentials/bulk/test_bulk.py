@@ -1,6 +1,7 @@
 """Issue many: files of offers, their errors, and what becomes of each row."""
 
 import csv
+import io
 import json
 from datetime import date, timedelta
 
@@ -476,6 +477,25 @@ def test_a_formula_in_the_result_is_text(faber):
     bulk = sent(faber, definition, json.dumps(rows), "application/json")
     [line] = read_result(faber, bulk)
     assert line[4].startswith("'=cmd")
+
+
+@pytest.mark.parametrize("first", ["=", "+", "-", "@", "\t=", "\r="])
+def test_a_formula_in_a_file_is_text_on_its_way_in_and_out(faber, licence, first):
+    formula = f"{first}HYPERLINK(1)"
+    cells = io.StringIO()
+    csv.writer(cells).writerows(
+        [["name", "year", "recipientName"], [formula, "1", f"{formula} Ann"]]
+    )
+    bulk = sent(faber, licence, cells.getvalue())
+    worker_issues()
+    [offer] = faber.get("/credentials")
+    assert offer["values"]["name"].strip() == formula.strip()
+    response = faber.send("get", f"/credentials/bulk/{bulk['bulkId']}/result")
+    text = b"".join(response.streaming_content).decode()
+    [header, line] = csv.reader(io.StringIO(text, newline=""))
+    row = dict(zip(header, line, strict=True))
+    for name in ("name", "recipientName"):
+        assert row[name].startswith("'") and "HYPERLINK" in row[name]
 
 
 def test_the_result_is_read_in_as_many_queries_however_many_rows(faber, licence):
