@@ -22,6 +22,8 @@ from verifications import urls as verifications
 from wallets import urls as wallets
 from webhooks import urls as webhooks
 
+admin.autodiscover()
+
 # The API of an organization. Its original clients named it agency, then credentials.
 credentials_api = [
     *connections.credentials_api,

@@ -1,8 +1,12 @@
 """The admin site: our menu and pages around Django's lists."""
 
+from collections.abc import Sequence
+
 from allauth.account.decorators import secure_admin_login
+from django.apps import AppConfig
 from django.conf import settings
-from django.contrib.admin import AdminSite
+from django.contrib.admin import AdminSite, autodiscover
+from django.core.checks import CheckMessage
 from django.http import HttpRequest, HttpResponse
 from django.urls import URLPattern, URLResolver, path
 from django.utils.decorators import method_decorator
@@ -17,6 +21,11 @@ NEEDS_SECOND_FACTOR = "The admin requires a second factor. Set one up here."
 class SupportSite(AdminSite):
     site_header = site_title = "Agency support"
     index_title = "Agency support"
+
+    def check(self, app_configs: Sequence[AppConfig] | None) -> list[CheckMessage]:
+        """Check the records too, which else are loaded with the routes."""
+        autodiscover()
+        return super().check(app_configs)
 
     def has_permission(self, request: HttpRequest) -> bool:
         """Whether the person is staff and, if that is required, has a second factor."""
