@@ -1,6 +1,9 @@
+import gc
+
 from django.apps import AppConfig
 
-import agency.celery  # noqa: F401 (before the tasks of any app, which are of this one)
+# Before the tasks of any app, which are of this one.
+from agency.celery import collects_garbage
 
 
 class AgencyConfig(AppConfig):
@@ -17,3 +20,6 @@ class AgencyConfig(AppConfig):
         audit_trail.connect_signals()
         sessions.connect_signals()
         mail_language.connect_signals()
+        if collects_garbage:
+            gc.freeze()  # what lives as long as the process
+            gc.enable()

@@ -340,7 +340,6 @@ INSTALLED_APPS = [
     "agency.studio.accounts.apps.SessionsConfig",
     "django_htmx",
     "template_partials",
-    "agency",
     "agency.support.apps.SupportConfig",
     "agency.ops",
     "agency.devtools",
@@ -352,6 +351,7 @@ INSTALLED_APPS = [
     "verifications",
     "sandbox",
     "tenants.lifecycle",
+    "agency",  # the last one: it ends what holds until all are loaded
 ]
 
 # For pages; the first one lets calls of the API go through API_MIDDLEWARE instead.

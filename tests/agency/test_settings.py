@@ -39,3 +39,22 @@ def test_prefixes_without_a_subscription_key_are_whole_segments():
         [sys.executable, "-c", code], env=given, capture_output=True, text=True
     )
     assert ran.stdout.strip() == "('/agency/v1/', '/wallet/v1/', '/')"
+
+
+@pytest.mark.slow
+def test_a_process_without_pages_loads_no_records_of_the_admin_and_then_collects():
+    program = """
+import django, gc, sys
+django.setup()
+print("agency.support.admin" in sys.modules, gc.isenabled(), gc.get_freeze_count() > 0)
+from django.contrib import admin
+admin.site.check(None)
+print("agency.support.admin" in sys.modules)
+"""
+    ran = subprocess.run(
+        [sys.executable, "-c", program],
+        env=os.environ | {"DJANGO_SETTINGS_MODULE": "agency.settings"},
+        capture_output=True,
+        text=True,
+    )
+    assert ran.stdout.split() == ["False", "True", "True", "True"], ran.stderr
