@@ -9,6 +9,7 @@ import os
 import sys
 from pathlib import Path
 
+from agency_cli import COMMANDS
 from core.work.processors import count_processors
 
 
@@ -17,11 +18,12 @@ def main() -> None:
     if name == "start":
         start(options)
     # Imported only now: the process that starts would load it a second time.
-    import agency_cli.__main__
+    if name in COMMANDS:
+        from agency_cli.__main__ import main as run_client
+
+        sys.exit(run_client([name, *options]))
     from agency.django_commands import run_command
 
-    if name in agency_cli.__main__.COMMANDS:
-        sys.exit(agency_cli.__main__.main([name, *options]))
     run_command(name)
 
 

@@ -4,3 +4,4 @@ It is a package of its own, `agency-cli`, and imports nothing of the server.
 """
 
 __version__ = "0.2.0"
+COMMANDS = ("listen", "trigger", "apply")  # a module each

@@ -8,12 +8,12 @@ for arguments that it does not understand.
 import argparse
 import os
 import sys
+from importlib import import_module
 
-from agency_cli import __version__, apply, listen, trigger
+from agency_cli import COMMANDS, __version__
 from agency_cli.client import AgencyClient, RequestRefused, Unreachable
 
 KEYS = ("ACCESS_TOKEN", "SUBSCRIPTION_KEY")
-COMMANDS = {"listen": listen, "trigger": trigger, "apply": apply}
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -21,7 +21,8 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--version", action="version", version=__version__)
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     url = os.environ.get("AGENCY_URL", "http://127.0.0.1:8000")
-    for name, module in COMMANDS.items():
+    for name in COMMANDS:
+        module = import_module(f"agency_cli.{name}")
         command = commands.add_parser(
             name, help=module.HELP, description=module.DESCRIPTION
         )
