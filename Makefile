@@ -8,7 +8,8 @@ INSTALLED := $(VENV)/.installed
 # Three workers for two cores, as tests wait too, each with a database of its own; who is done takes from the other's tests.
 WORKERS := --numprocesses $$(( ($$($(PYTHON) -m core.work.processors) * 3 + 1) / 2 )) --maxprocesses 8 --dist worksteal
 # What differs between versions of Python: packages with compiled parts, threads, processes, asyncio.
-QUICK := tests/test_story.py tests/wallets tests/core --ignore tests/core/api tests/agency/server tests/agency/ops tests/connections/didcomm/test_envelope.py \
+QUICK := tests/test_story.py tests/wallets tests/core --ignore tests/core/api tests/agency/server tests/agency/ops \
+	--ignore tests/agency/ops/test_moving.py --ignore tests/agency/ops/test_hostile_imports.py tests/connections/didcomm/test_envelope.py \
 	tests/credentials/issue_credential/test_issuing.py tests/verifications/proofs/test_request.py tests/webhooks/delivery/test_call.py
 # A part of the promise of each kind: the story, races, repeated calls, killed workers, claims, the feed.
 POOLED := tests/test_story.py tests/states/test_races.py tests/core/api/test_contract.py tests/core/api/test_idempotency.py \
