@@ -297,7 +297,7 @@ def create_definition(
 
     prepared: its result. On a remote ledger that is the definition, published already.
     None for a definition without AnonCreds, of which only rows are stored.
-    On the local network, in one transaction that locks the network, with the first
+    On the local network, in one transaction that locks the issuer's writes, with the first
     registry, about 1.2 ms for each of its slots, and with the schema if it is of the
     same issuer. 409 `tag_taken`; `schema_exists` with other attributes. 503
     `organization_frozen` if the organization has been frozen since the request began,

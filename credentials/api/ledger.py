@@ -34,7 +34,9 @@ class PublishedContract(Contract):
     """A public object in the form of AnonCreds."""
 
     id = CharField()
-    sequenceNumber = IntegerField(help_text="Of its write to the network, from 1.")
+    sequenceNumber = IntegerField(
+        help_text="Of its write to the network; not every number is given."
+    )
     issuerId = CharField()
 
 

@@ -2,13 +2,14 @@
 
 Anyone can read them. Ids are those of Indy: `DID:2:name:version` for a schema,
 `DID:3:CL:<the schema's sequence number>:<tag>` for a definition. Every write gets the
-network's next sequence number, from 1.
+network's next sequence number, and the writes of one issuer wait for each other.
 """
 
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
+from core.database.base import fetch_rows
 from core.errors import Conflict
 from core.work import network_reads
 from credentials.ledgers.base import (
@@ -34,6 +35,13 @@ from wallets.anoncreds.objects import (
     StatusListBody,
 )
 
+# Version 0.1.0 and an import lock the whole network.
+LOCK_SQL = """
+SELECT pg_advisory_xact_lock(hashtextextended(%s, 0)) FROM (
+    SELECT FROM tenants_network WHERE id = %s FOR SHARE
+) AS network
+"""
+
 
 class LocalLedger:
     is_remote = False
@@ -48,7 +56,7 @@ class LocalLedger:
     def publish_did(self, did: str, verkey: str) -> None:
         """Publish a DID. 409 `did_taken` if it is on the network already."""
         kind = PublishedObject.Kind.DID
-        self._lock()
+        self._lock(did)
         if read_body(self.network.pk, kind, did):
             raise Conflict("did_taken", f"The DID {did} is on the network already.")
         self._write_object(kind, did, {"did": did, "verkey": verkey})
@@ -65,7 +73,7 @@ class LocalLedger:
         409 `schema_exists` if it exists with other attributes.
         """
         schema_id = schema_id_of(schema)
-        self._lock()
+        self._lock(schema["issuerId"])
         known = read_body(self.network.pk, PublishedObject.Kind.SCHEMA, schema_id)
         if known and sorted(known["attrNames"]) != sorted(schema["attrNames"]):
             raise schema_exists(schema_id)
@@ -78,7 +86,7 @@ class LocalLedger:
 
         Without a tag, it gets the first of the default tags that is free.
         """
-        self._lock()
+        self._lock(definition["issuerId"])
         prefix, taken = self._taken_tags(definition["issuerId"], definition["schemaId"])
         if tag in taken:
             raise tag_taken(tag)
@@ -172,9 +180,9 @@ class LocalLedger:
         """Return None: the local network has no agreement."""
         return None
 
-    def _lock(self) -> None:
-        """Lock the writes of the network until the transaction ends."""
-        Network.objects.select_for_update().get(pk=self.network.pk)
+    def _lock(self, issuer_did: str) -> None:
+        """Lock the writes of an issuer until the transaction ends."""
+        fetch_rows(LOCK_SQL, [f"{self.network.pk} {issuer_did}", self.network.pk])
 
     def _taken_tags(self, issuer_did: str, schema_id: str) -> tuple[str, set[str]]:
         """The id prefix of an issuer's definitions of a schema, and their tags."""

@@ -3,7 +3,14 @@
 from django.db import models
 from django.db.models import Q
 
+from core.database.base import fetch_rows
 from tenants.models.record import Record, Row
+
+NEXT_SQL = """
+SELECT nextval('tenants_networksequence') FROM (
+    SELECT FROM tenants_network WHERE id = %s FOR SHARE
+) AS network
+"""
 
 
 class Network(Row):
@@ -19,7 +26,7 @@ class Network(Row):
     id = models.SlugField(primary_key=True)
     name = models.CharField(max_length=100)
     kind = models.CharField(max_length=16, choices=Kind.choices)
-    # Counts the writes to the local network.
+    # Counts the writes of version 0.1.0 to the local network. See next_sequence().
     sequence = models.BigIntegerField(default=0)
     # For an Indy network: the transaction of one validator on each line.
     genesis = models.TextField(blank=True)
@@ -46,13 +53,13 @@ class Network(Row):
         return self.name
 
     def next_sequence(self) -> int:
-        """Return the number of the next write.
+        """Return the number of the next write to a network of rows.
 
-        Locks the row until the transaction ends.
+        Of a write that is rolled back none gets the number: else each would wait for
+        the end of the one before. An import, which brings numbers, locks the network.
         """
-        Network.objects.filter(pk=self.pk).update(sequence=models.F("sequence") + 1)
-        self.refresh_from_db(fields=["sequence"])
-        return self.sequence
+        [[number]] = fetch_rows(NEXT_SQL, [self.pk])
+        return number
 
 
 class AgreementAcceptance(Record):

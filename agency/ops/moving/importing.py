@@ -70,8 +70,8 @@ KEYS, PROVIDERS = "wallets_key", "tenants_provider"
 LINKS = "webwallet_personallink"
 NAME_KEYS = "credentials_namekey"
 # The numbers of writes to a network of rows count the writes of one installation. An
-# object whose number is taken here gets the next one; its id stays. The row of the
-# network is locked as for any write.
+# object whose number is taken here gets the next one; its id stays. Nothing else is
+# written to the network meanwhile.
 OF_ROWS = f"id IN ('{LOCAL}', '{WEBVH}')"
 LOCK_NETWORKS_SQL = (
     f"SELECT FROM tenants_network WHERE {OF_ROWS} ORDER BY id FOR UPDATE"
@@ -80,7 +80,7 @@ NUMBER_SQL = f"""
 WITH new AS (
     SELECT moved.id, row_number() OVER (
         PARTITION BY moved.network_id ORDER BY moved.sequence
-    ) + GREATEST(network.sequence, (
+    ) + GREATEST((SELECT last_value FROM tenants_networksequence), (
         SELECT max(every.sequence) FROM moved AS every WHERE every.network_id = network.id
     )) AS sequence
     FROM moved JOIN tenants_network AS network ON network.id = moved.network_id
@@ -95,9 +95,10 @@ WITH new AS (
 UPDATE moved SET sequence = new.sequence FROM new WHERE new.id = moved.id
 """
 RAISE_SQL = f"""
-UPDATE tenants_network AS network SET sequence = GREATEST(
-    sequence, (SELECT max(moved.sequence) FROM moved WHERE moved.network_id = network.id)
-) WHERE network.{OF_ROWS}
+SELECT setval('tenants_networksequence', max(moved.sequence))
+FROM moved JOIN tenants_network AS network ON network.id = moved.network_id
+WHERE network.{OF_ROWS}
+HAVING max(moved.sequence) >= (SELECT last_value FROM tenants_networksequence)
 """
 
 

@@ -545,14 +545,37 @@ def test_an_import_that_stood_still_is_over(college, moved, monkeypatch):
     assert rows_left(college) == {}
 
 
-def test_objects_with_taken_numbers_keep_their_ids(college, file, leaves):
-    ids = set(PublishedObject.objects.values_list("object_id", flat=True))
+@pytest.fixture
+def counts_anew():
+    """Call it to count the writes to the network from 1, as the target does."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT last_value FROM tenants_networksequence")
+        [before] = cursor.fetchone()
+        yield lambda: cursor.execute("ALTER SEQUENCE tenants_networksequence RESTART")
+        cursor.execute(
+            "SELECT setval('tenants_networksequence', GREATEST(last_value, %s)) "
+            "FROM tenants_networksequence",
+            [before],
+        )
+
+
+def test_objects_with_taken_numbers_keep_their_ids(college, file, leaves, counts_anew):
+    with connection.cursor() as cursor:
+        cursor.execute("UPDATE credentials_publishedobject SET sequence = -sequence")
+        cursor.execute(
+            "UPDATE credentials_publishedobject AS own SET sequence = 1 + (SELECT count(*) "
+            "FROM credentials_publishedobject AS one WHERE one.sequence > own.sequence)"
+        )
+    numbers = dict(PublishedObject.objects.values_list("object_id", "sequence"))
     leaves("--move")
-    other = Organization("Other")
-    other.defines("name", "year")
+    counts_anew()
+    Organization("Other").defines("name", "year")
+    taken = set(PublishedObject.objects.values_list("sequence", flat=True))
     imports(file)
-    found = PublishedObject.objects.values_list("object_id", flat=True)
-    assert ids < set(found)
+    found = dict(PublishedObject.objects.values_list("object_id", "sequence"))
+    assert numbers.keys() < found.keys() and taken & {*numbers.values()}
+    kept = {one for one, number in numbers.items() if found[one] == number}
+    assert {numbers[one] for one in kept} == {*numbers.values()} - taken
     Organization("Third").defines("name", "year")
     college.defines("name", "year")
 
