@@ -6,6 +6,7 @@ from django.views.generic import RedirectView
 
 from agency.holders.wallet import urls as web_wallet
 from agency.mails import unsubscribing
+from agency.mails import urls as mails
 from agency.ops import monitoring, security_contact
 from agency.ops.api import health
 from agency.studio.accounts import rate_limits
@@ -33,6 +34,7 @@ credentials_api = [
     *sandbox.credentials_api,
     *organizations.credentials_api,
     *webhooks.credentials_api,
+    *mails.credentials_api,
     route("health", health.Health, get="live"),
 ]
 in_wallet = [

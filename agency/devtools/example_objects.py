@@ -1,8 +1,8 @@
 """Create the objects of the examples in /docs (core/api/openapi/examples.py).
 
 The demo creates them through the API. Only the id of the revocation registry, which no
-operation returns, is read from the database, and the other organization is changed
-there. Objects of one kind are interchangeable,
+operation returns, is read from the database, and the other organization and mailings
+are written there. Objects of one kind are interchangeable,
 so those of a wallet are read in one call.
 """
 
@@ -14,8 +14,14 @@ from urllib.parse import quote
 from django.core.management import CommandError
 from django.utils import timezone
 
+from agency.mails import mailings
 from core.api.openapi import examples
-from credentials.models import RevocationRegistry
+from credentials.models import (
+    Credential,
+    CredentialDefinition,
+    Mailing,
+    RevocationRegistry,
+)
 from tenants.lifecycle import public_did
 from tenants.models import Tenant
 from wallets.jose import certificates, signing
@@ -56,6 +62,7 @@ def make_examples(api: Api, provider: Api, story: Story) -> Ids:
         | make_connections(api, story)
         | make_credentials(api, story)
         | make_bulks(api, story)
+        | make_mailings(api, story)
         | make_named_objects(api, story)
         | make_verifications(api, story)
         | make_webhooks(api)
@@ -215,6 +222,38 @@ def make_bulks(api: Api, story: Story) -> Ids:
         examples.BULK_TO_DELETE: send_paused(),
         # Its row has failed, as there is no such connection yet.
         examples.BULK_TO_RETRY: send_row(connectionId="Room 2"),
+    }
+
+
+def make_mailings(api: Api, story: Story) -> Ids:
+    """Store mailings that send nothing until they are resumed, wherever mail is on.
+
+    An organization has few that are not done: those of an earlier demo are stopped.
+    """
+    wanted = {"definitionId": story.definition_id, "credentialValues": story.values}
+
+    def store() -> Mailing:
+        made = api.post("/credentials", wanted)
+        offer = Credential.objects.select_related("tenant").get(pk=made["credentialId"])
+        mailing = mailings.new_mailing(offer.tenant, mailings.MailOptions())
+        recipient = mailings.Recipient(1, offer, "alice@agency.example")
+        return mailings.fill(mailing, [[recipient]])
+
+    def store_running() -> str:
+        later = timezone.now() + timedelta(days=3650)
+        mailing = store()
+        rows = Mailing.objects.filter(pk=mailing.pk)
+        rows.update(paused_at=None, due_at=later)
+        return str(mailing.pk)
+
+    definition = CredentialDefinition.objects.get(definition_id=story.definition_id)
+    for left in Mailing.unfinished().filter(tenant=definition.tenant_id, bulk=None):
+        left.stop()
+    return {
+        examples.MAILING: store_running(),
+        examples.MAILING_TO_PAUSE: store_running(),
+        examples.MAILING_TO_RESUME: str(store().pk),
+        examples.MAILING_TO_STOP: store_running(),
     }
 
 

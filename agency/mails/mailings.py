@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache, partial
 from itertools import chain
+from typing import Any
 
 from django.db.models import Exists, OuterRef, QuerySet
 
@@ -35,7 +36,7 @@ from credentials.models import (
     MailingRow,
 )
 from credentials.models.mailing import DayIsFull, is_on, require_on
-from tenants import vault
+from tenants import audit, vault
 from tenants.branding import LANGUAGES
 from tenants.models import Tenant
 
@@ -43,6 +44,7 @@ logger = logging.getLogger(__name__)
 MAILS_PER_TURN = 20
 CHUNK_ROWS = 500
 COLUMN = "mailAddress"  # of the file; else the name of an attribute
+LINK = "https://…"  # in a preview
 Status = MailingRow.Status
 
 
@@ -152,18 +154,18 @@ def find_sources(bulk: Bulk) -> list[str]:
     return list(dict.fromkeys([COLUMN] * has_column + found))
 
 
-def begin_mailing(bulk: Bulk, source: str, options: MailOptions) -> Mailing:
-    """Store a mail for each open offer of a bulk that had none, and begin to send.
+def prepare_mailing(bulk: Bulk, source: str, options: MailOptions) -> Mailing:
+    """Store a mail for each open offer of a bulk that had none, for start().
 
     409 `mail_is_off`, `too_many_mailings`, `nobody_to_mail`.
     """
     require_on()
     mailing = new_mailing(bulk.tenant, options, bulk=bulk)
-    return fill_and_start(mailing, recipients_of(bulk, source))
+    return fill(mailing, recipients_of(bulk, source))
 
 
-def fill_and_start(mailing: Mailing, chunks: Iterable[list[Recipient]]) -> Mailing:
-    """Store the mails, some hundred in each transaction, then let a worker send them.
+def fill(mailing: Mailing, chunks: Iterable[list[Recipient]]) -> Mailing:
+    """Store the mails, some hundred in each transaction, for start().
 
     What a process has left behind that ended on the way is a mailing that is paused:
     a person resumes or stops it.
@@ -180,14 +182,13 @@ def fill_and_start(mailing: Mailing, chunks: Iterable[list[Recipient]]) -> Maili
     if not stored:
         mailing.delete()
         raise nobody_to_mail()
-    start(mailing)
     return mailing
 
 
 def begin_single(credential: Credential, address: str, options: MailOptions) -> Mailing:
     """Mail the link of one offer, unless it had a mail already.
 
-    400 `invalid_request` for what is no address; 409 as of begin_mailing().
+    400 `invalid_request` for what is no address; 409 as of prepare_mailing().
     """
     require_on()
     address = require_address(address, COLUMN)
@@ -195,7 +196,7 @@ def begin_single(credential: Credential, address: str, options: MailOptions) -> 
     mailing = new_mailing(credential.tenant, options)
     recipients = [Recipient(1, found, address)] if found else []
     with transactions.atomic():  # no page would resume what a process leaves behind
-        return fill_and_start(mailing, [recipients])
+        return start(fill(mailing, [recipients]))
 
 
 def last_mail_of(credential: Credential) -> MailingRow | None:
@@ -203,10 +204,10 @@ def last_mail_of(credential: Credential) -> MailingRow | None:
     return MailingRow.objects.filter(credential=credential).order_by("-pk").first()
 
 
-def begin_reminder(bulk: Bulk) -> Mailing:
-    """Remind those who got a mail of a bulk and have not accepted, each once.
+def prepare_reminder(bulk: Bulk) -> Mailing:
+    """Store one for each who got a mail of a bulk and has not accepted, once.
 
-    In the language of the newest mailing, in our words. 409 as of begin_mailing().
+    In the language of the newest mailing, in our words. 409 as of prepare_mailing().
     """
     require_on()
     sent = bulk.mailings.filter(is_reminder=False).order_by("-pk").first()
@@ -216,7 +217,7 @@ def begin_reminder(bulk: Bulk) -> Mailing:
         language=sent.language, reply_to=vault.unseal(sent, "reply_to") or ""
     )
     mailing = new_mailing(bulk.tenant, options, bulk=bulk, is_reminder=True)
-    return fill_and_start(mailing, unanswered(bulk))
+    return fill(mailing, unanswered(bulk))
 
 
 def unanswered(bulk: Bulk) -> Iterator[list[Recipient]]:
@@ -242,7 +243,7 @@ def is_only_column(bulk: Bulk, source: str) -> bool:
 
 
 def count_open(bulk: Bulk, source: str) -> int:
-    """How many mails begin_mailing() would store; at most, with an attribute."""
+    """How many mails prepare_mailing() would store; at most, with an attribute."""
     rows = bulk.rows.filter(
         credential__in=open_offers(bulk.tenant).order_by().values("pk")
     )
@@ -256,10 +257,41 @@ def count_open(bulk: Bulk, source: str) -> int:
     return rows.filter(~Exists(mailed)).count()
 
 
-def first_recipient(bulk: Bulk, source: str) -> Recipient | None:
-    """The first who would get a mail, for a preview."""
-    chunks = recipients_of(bulk, source, at_once=MAILS_PER_TURN)
-    return next(chain.from_iterable(chunks), None)
+@dataclass(frozen=True)
+class MailingPreview:
+    """What prepare_mailing() would store, and the mail of the first who would get one.
+
+    number: exact, or the most there may be. address, mail: of nobody if it is 0.
+    """
+
+    number: int
+    is_exact: bool
+    address: str = ""
+    mail: offers.OfferMail | None = None
+
+
+def preview_mailing(bulk: Bulk, source: str, options: MailOptions) -> MailingPreview:
+    number, is_exact = count_open(bulk, source), is_only_column(bulk, source)
+    chunks = recipients_of(bulk, source, at_once=MAILS_PER_TURN) if number else ()
+    first = next(chain.from_iterable(chunks), None)
+    if not first:
+        return MailingPreview(number, is_exact)
+    mail = preview_mail(bulk.definition, first.credential, options)
+    return MailingPreview(number, is_exact, first.address, mail)
+
+
+def preview_mail(
+    definition: CredentialDefinition, credential: Credential, options: MailOptions
+) -> offers.OfferMail:
+    """What the holder of this offer would get."""
+    return offers.write_mail(
+        definition,
+        text=options.text,
+        name=credential.unsealed_recipient_name(),
+        link=LINK,
+        language=options.language,
+        can_answer=bool(options.reply_to),
+    )
 
 
 def nobody_to_mail() -> Conflict:
@@ -281,11 +313,22 @@ def hold(mailing: Mailing) -> None:
     mailing.paused_at = clock.now()
 
 
-def start(mailing: Mailing) -> None:
+def start(mailing: Mailing) -> Mailing:
+    """Let workers send the mails, which are all stored now."""
     waits = Mailing.objects.filter(pk=mailing.pk, status=Mailing.Status.PENDING)
     waits.update(paused_at=None, due_at=clock.now())
     mailing.paused_at = None
     mailing.notify_worker()
+    return mailing
+
+
+@transactions.atomic()
+def start_recorded(mailing: Mailing, *, by: Any) -> Mailing:
+    """start() one of a bulk, and record who did. by: as of audit.record()."""
+    assert mailing.bulk, "that of one offer is recorded with the offer"
+    action = "bulk.reminded" if mailing.is_reminder else "bulk.mailed"
+    audit.record(action, mailing.bulk, by=by, rows=mailing.rows.count())
+    return start(mailing)
 
 
 @transactions.atomic()

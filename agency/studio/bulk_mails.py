@@ -20,16 +20,10 @@ from agency.studio.pages import (
     member_page,
     refusals_above,
 )
+from agency.words.mails import WAITS, reason_of
 from core.api.views import heavy
 from core.errors import NotFound
-from credentials.models import (
-    Bulk,
-    Credential,
-    CredentialDefinition,
-    MailDay,
-    Mailing,
-    MailingRow,
-)
+from credentials.models import Bulk, Credential, MailDay, Mailing, MailingRow
 from credentials.models.mailing import is_on
 from tenants import audit
 from tenants.branding import LANGUAGES
@@ -38,7 +32,6 @@ from verifications.wording import label_of
 
 MAX_SHOWN = 20  # mails with a reason, of one mailing
 MAX_MAILINGS = 2  # of a bulk
-LINK = "https://…"
 CHANGES = {
     "pause": (Mailing.pause, "bulk.mails_paused", "No further mails are sent for now."),
     "resume": (Mailing.resume, "bulk.mails_resumed", "The mails go on."),
@@ -48,22 +41,6 @@ BADGES: dict[str, str] = {
     Mailing.State.PAUSED: "soon",
     Mailing.State.DONE: "good",
 }
-WAITS = {
-    "daily_limit": "The organization has sent as many mails today as it may. The others "
-    "go out after midnight (UTC).",
-    "mail_server_unavailable": "The mail server does not answer. It is tried again each "
-    "minute.",
-}
-REASONS = {
-    "unsubscribed": "This address has unsubscribed from mails with links.",
-    "offer_is_not_open": "The offer was taken, withdrawn or has expired.",
-    "cannot_write": "A name in it is such that no mail can be written.",
-    "connection_lost": "The mail server ended the connection.",
-}
-UNKNOWN = (
-    "The mail server may have it, and may not: the connection or our process ended. It "
-    "is not sent again."
-)
 
 
 @dataclass(frozen=True)
@@ -111,13 +88,9 @@ def show_mailing(mailing: Mailing) -> ShownMailing:
     counts = mailing.count_rows()
     total = sum(counts.values())
     left = sum(counts.get(status, 0) for status in MailingRow.UNFINISHED)
-    with_reason = mailing.rows.exclude(
-        status__in=[MailingRow.Status.SENT, MailingRow.Status.STOPPED]
-    ).exclude(status=MailingRow.Status.WAITING, code="")
     reasons = [
         ShownReason(row.number, row.status, reason_of(row), row.code)
-        for row in with_reason.order_by("number")[:MAX_SHOWN]
-        if row.status != MailingRow.Status.SENDING
+        for row in mailing.rows_with_reason()[:MAX_SHOWN]
     ]
     return ShownMailing(
         mailing,
@@ -128,17 +101,6 @@ def show_mailing(mailing: Mailing) -> ShownMailing:
         WAITS.get(mailing.last_error, "") if left else "",
         reasons,
     )
-
-
-def reason_of(row: MailingRow) -> str:
-    if row.status == MailingRow.Status.UNKNOWN:
-        return UNKNOWN
-    if row.code in REASONS:
-        return REASONS[row.code]
-    reply = row.code.rpartition("_")[2]
-    if row.status == MailingRow.Status.WAITING:
-        return f"The mail server refused it for now ({reply}). It is tried again."
-    return f"The mail server refused it ({reply}). Look at the address."
 
 
 class TextForm(OnceForm):
@@ -228,10 +190,9 @@ def mail_bulk(request: MemberRequest, object_id: UUID) -> HttpResponse:
         options = form.options(request.tenant)
         if "send" not in request.POST:
             return render_page(request, bulk, form, source, options)
-        mailing = mailings.begin_mailing(bulk, source, options)
-        number = mailing.rows.count()
-        audit.record("bulk.mailed", bulk, by=request, rows=number)
-        messages.success(request, f"{number} mails are sent now.")
+        mailing = mailings.prepare_mailing(bulk, source, options)
+        mailings.start_recorded(mailing, by=request)
+        messages.success(request, f"{mailing.rows.count()} mails are sent now.")
         return redirect("studio:bulk", request.tenant.pk, bulk.pk)
     return render_page(request, bulk, form)
 
@@ -252,13 +213,12 @@ def render_page(
     context: dict[str, Any] = {"bulk": bulk, "form": form, "source": source}
     context["left"] = MailDay.left_today(bulk.tenant)
     if options and source:
-        first = mailings.first_recipient(bulk, source)
-        context["number"] = mailings.count_open(bulk, source)
-        context["is_exact"] = mailings.is_only_column(bulk, source)
-        if first:
-            context["address"] = first.address
-            context["mail"] = preview(bulk.definition, first.credential, options)
-            context["language"] = options.language
+        shown = mailings.preview_mailing(bulk, source, options)
+        context["number"] = shown.number
+        context["is_exact"] = shown.is_exact
+        context["address"] = shown.address
+        context["mail"] = shown.mail
+        context["language"] = options.language
     return render(request, "studio/mail_bulk.html", context)
 
 
@@ -297,34 +257,17 @@ def mail_credential(request: MemberRequest, object_id: UUID) -> HttpResponse:
                 messages.success(request, "The mail is sent now.")
                 return redirect(request.path)
     if definition:
-        context["mail"] = preview(definition, credential, options)
+        context["mail"] = mailings.preview_mail(definition, credential, options)
     context |= {"form": form, "language": options.language}
     return render(request, "studio/mail_credential.html", context)
-
-
-def preview(
-    definition: CredentialDefinition,
-    credential: Credential,
-    options: mailings.MailOptions,
-) -> offers.OfferMail:
-    """What the holder of this offer would get."""
-    return offers.write_mail(
-        definition,
-        text=options.text,
-        name=credential.unsealed_recipient_name(),
-        link=LINK,
-        language=options.language,
-        can_answer=bool(options.reply_to),
-    )
 
 
 @member_action("studio:bulk", needs=Permission.OPERATE)
 def remind_bulk(request: MemberRequest, object_id: UUID) -> str:
     """Mail those once more who have not accepted. A refusal is shown on the page."""
     bulk = get_bulk(request, object_id)
-    number = mailings.begin_reminder(bulk).rows.count()
-    audit.record("bulk.reminded", bulk, by=request, rows=number)
-    return f"{number} are reminded now."
+    mailing = mailings.start_recorded(mailings.prepare_reminder(bulk), by=request)
+    return f"{mailing.rows.count()} are reminded now."
 
 
 def change_with(change: str) -> View:

@@ -16,6 +16,7 @@ from credentials.models import (
     BulkRow,
     Credential,
     CredentialDefinition,
+    Mailing,
     RevocationRegistry,
     Schema,
 )
@@ -136,6 +137,7 @@ def sources_of_tenant(tenant: Tenant) -> dict[str, Source]:
         examples.SIMULATED_HOLDER: Source(holders),
         examples.SIMULATED_HOLDER_TO_DELETE: Source(holders, "pk", True),
         **sources_of_bulks(tenant),
+        **sources_of_mailings(tenant),
         **sources_of_webhooks(tenant),
     }
 
@@ -152,6 +154,17 @@ def sources_of_bulks(tenant: Tenant) -> dict[str, Source]:
         examples.BULK_TO_RESUME: Source(bulks.filter(paused)),
         examples.BULK_TO_DELETE: Source(bulks.filter(done | paused), "pk", True),
         examples.BULK: Source(bulks),
+    }
+
+
+def sources_of_mailings(tenant: Tenant) -> dict[str, Source]:
+    unfinished = Mailing.unfinished().filter(tenant=tenant)
+    running = unfinished.filter(paused_at=None)
+    return {
+        examples.MAILING_TO_PAUSE: Source(running),
+        examples.MAILING_TO_RESUME: Source(unfinished.exclude(paused_at=None)),
+        examples.MAILING_TO_STOP: Source(unfinished),
+        examples.MAILING: Source(Mailing.objects.filter(tenant=tenant)),
     }
 
 

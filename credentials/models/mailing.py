@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from django.conf import settings
 from django.db import models
-from django.db.models import Count, F, Min, Q
+from django.db.models import Count, F, Min, Q, QuerySet
 from django.db.models.functions import Coalesce
 
 from core.database import clock
@@ -167,6 +167,16 @@ class Mailing(PausableJob):
                 last_error="",
                 updated_at=now,
             )
+
+    def rows_with_reason(self) -> "QuerySet[MailingRow]":
+        """What was not sent, or was refused for now, in the order of the file."""
+        sent = (
+            MailingRow.Status.SENDING, MailingRow.Status.SENT,
+            MailingRow.Status.STOPPED,
+        )  # fmt: skip
+        rows = self.rows.exclude(status__in=sent)
+        waits = Q(status=MailingRow.Status.WAITING, code="")
+        return rows.exclude(waits).order_by("number", "pk")
 
     def count_rows(self) -> dict[str, int]:
         """How many mails are in each state."""

@@ -9,11 +9,13 @@ from dataclasses import dataclass
 from itertools import count
 from urllib.parse import quote
 
+from agency.mails import mailings
 from connections.protocols import connectionless
 from connections.protocols.connections_1_0 import build_invitation
 from connections.protocols.out_of_band import OutOfBandOptions
 from core.work import transactions
 from credentials.bulk import issuing
+from credentials.models import Credential
 from tenants import vault
 from tests.factories import LoggedRequestFactory
 from tests.support.openid_wallet import OpenIdWallet
@@ -219,6 +221,14 @@ class World:
         issuing.loop.run()
         return made["bulkId"]
 
+    def mailing(self):
+        """With one mail, which nobody sends."""
+        made = self.faber.post("/credentials", self.wish)
+        offer = Credential.objects.select_related("tenant").get(pk=made["credentialId"])
+        mailing = mailings.new_mailing(offer.tenant, mailings.MailOptions())
+        recipient = mailings.Recipient(1, offer, "alice@club.example")
+        return str(mailings.start(mailings.fill(mailing, [[recipient]])).pk)
+
     def api_ids(self):
         """Ids by the names in the API's paths; those of one API are under its part."""
         webhook = self.webhook()
@@ -230,6 +240,7 @@ class World:
             "deliveryId": sent["deliveryId"],
             "holderId": self.simulated["holderId"],
             "keyId": self.another_key(),
+            "mailingId": self.mailing(),
             "kioskId": self.kiosk["kioskId"],
             "trustAnchorId": self.another_anchor(),
             "tenantId": str(self.faber.tenant.public_id),
@@ -263,6 +274,7 @@ class World:
         self.another_anchor()
         self.another_simulated_holder(f"Rex {number}")
         self.bulk()
+        self.mailing()
         self.said(faber, self.connection[0])
         faber.post("/webhooks", {"url": "https://office.example", "type": "Zapier"})
         self.another_branch()

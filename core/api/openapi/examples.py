@@ -16,6 +16,10 @@ BULK_TO_PAUSE = "0196f3a2-2222-7000-8000-000000000011"
 BULK_TO_RESUME = "0196f3a2-2222-7000-8000-000000000012"
 BULK_TO_RETRY = "0196f3a2-2222-7000-8000-000000000013"
 BULK_TO_DELETE = "0196f3a2-2222-7000-8000-000000000014"
+MAILING = "0196f3a2-2222-7000-8000-000000000017"
+MAILING_TO_PAUSE = "0196f3a2-2222-7000-8000-000000000018"
+MAILING_TO_RESUME = "0196f3a2-2222-7000-8000-000000000019"
+MAILING_TO_STOP = "0196f3a2-2222-7000-8000-000000000020"
 POLICY = "0196f3a3-3333-7000-8000-000000000001"
 KIOSK = "0196f3a8-3333-7000-8000-000000000001"
 KIOSK_TO_REVOKE = "0196f3a8-3333-7000-8000-000000000002"
@@ -79,6 +83,7 @@ BY_PARAMETER = {
     "holderId": SIMULATED_HOLDER,
     "keyId": KEY_TO_REVOKE,
     "kioskId": KIOSK,
+    "mailingId": MAILING,
     "messageId": MESSAGE,
     "networkId": "local",
     "policyId": POLICY,
@@ -128,6 +133,7 @@ BY_OPERATION = {
     ("issueCredential", "credentialId"): CREDENTIAL_REQUESTED,
     ("offerCredentialFromProposal", "credentialId"): CREDENTIAL_PROPOSED,
     ("pauseBulk", "bulkId"): BULK_TO_PAUSE,
+    ("pauseMailing", "mailingId"): MAILING_TO_PAUSE,
     ("purgeCredentials", "definitionId"): DEFINITION_TO_DELETE,
     ("removeWebhook", "webhookId"): WEBHOOK_TO_DELETE,
     ("deleteSimulatedHolder", "holderId"): SIMULATED_HOLDER_TO_DELETE,
@@ -137,7 +143,9 @@ BY_OPERATION = {
     ("resendWebhookDelivery", "deliveryId"): DELIVERY_TO_RESEND,
     ("resendWebhookDelivery", "webhookId"): WEBHOOK_ENABLED,
     ("resumeBulk", "bulkId"): BULK_TO_RESUME,
+    ("resumeMailing", "mailingId"): MAILING_TO_RESUME,
     ("retryBulk", "bulkId"): BULK_TO_RETRY,
+    ("stopMailing", "mailingId"): MAILING_TO_STOP,
     ("submitVerification", "verificationId"): REQUEST_TO_ANSWER_BY_CHOICE,
     ("submitVerificationAutoSelect", "verificationId"): REQUEST_TO_ANSWER,
 }

@@ -56,6 +56,10 @@ EXCEPTIONS = {
         400,
         "Its certificate is of no key of the demo.",
     ),
+    ("createMailing", "InYourWords"): (
+        409,
+        "Organizations send no mails unless the operator lets them.",
+    ),
     ("undoTenantDeletion", "ByAStolenKey"): NOT_DELETED_SOON,
     ("endTenantDeletion", ""): NOT_DELETED_SOON,
 }

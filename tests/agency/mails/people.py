@@ -46,7 +46,8 @@ def club_of(faber, *people):
 
 def begin(bulk, **options):
     chosen = mailings.clean_options(bulk.tenant, **options)
-    return mailings.begin_mailing(bulk, mailings.COLUMN, chosen)
+    made = mailings.prepare_mailing(bulk, mailings.COLUMN, chosen)
+    return mailings.start(made)
 
 
 def worker_mails():

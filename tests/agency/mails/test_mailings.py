@@ -303,7 +303,7 @@ def test_who_stops_it_while_it_is_filled_keeps_no_mail_waiting(faber, server):
 
     options = mailings.clean_options(bulk.tenant)
     mailing = mailings.new_mailing(bulk.tenant, options, bulk=bulk)
-    mailings.fill_and_start(mailing, one_after_the_other())
+    mailings.start(mailings.fill(mailing, one_after_the_other()))
     assert states(mailing) == ("Stopped", [("Stopped", "")])
     again = begin(bulk)
     worker_mails()

@@ -45,14 +45,16 @@ SHOWN_ONCE = {
     "POST /webhooks",
     "POST /webhooks/{webhookId}/secret",
 }
-# The place in the registry; the rows of a file, which is not shown yet; the sample
-# definition, which is used again.
+# The place in the registry; the rows of a file, which is not shown yet; those of a
+# mailing, which is paused; the sample definition, which is used again.
 COMMITS_BEFORE = {
     "PUT /credentials/{credentialId}",
     "POST /credentials/bulk",
+    "POST /mailings",
     "POST /sandbox/samples",
 }
 WITHOUT_EFFECT = {
+    "POST /mailings/preview",
     "POST /verificationPolicies/try",
     "POST /custodian/v1/api/{walletId}/verifications/fromData/availableCredentials",
 }

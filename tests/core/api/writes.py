@@ -76,6 +76,22 @@ def with_bulk(*changes, **recipient):
     return make
 
 
+def bulk_to_mail(world):
+    """With an offer by a link, and the address of who it is for."""
+    made = world.bulk({"credentialValues": VALUES, "mailAddress": "ann@club.example"})
+    return Given(body={"bulkId": made})
+
+
+def with_mailing(*changes):
+    def make(world):
+        made = world.mailing()
+        for change in changes:
+            world.faber.post(f"/mailings/{made}/{change}")
+        return Given({"mailingId": made})
+
+    return make
+
+
 def deleted_soon(world):
     branch = world.another_branch()
     world.provider.opens({"tenantId": branch}).delete(f"/tenants/{branch}")
@@ -109,6 +125,11 @@ MORE = {  # what the contract does not have, or names otherwise
     "POST /credentials/bulk/{bulkId}/resume": with_bulk("pause"),
     "DELETE /credentials/bulk/{bulkId}": with_bulk("pause"),
     "POST /credentials/bulk/{bulkId}/retry": with_bulk(connectionId="nobody"),
+    "POST /mailings": bulk_to_mail,
+    "POST /mailings/preview": bulk_to_mail,
+    "POST /mailings/{mailingId}/pause": with_mailing(),
+    "POST /mailings/{mailingId}/resume": with_mailing("pause"),
+    "POST /mailings/{mailingId}/stop": with_mailing(),
     "POST /verificationPolicies/try": sends("policy"),
     "POST /api/{walletId}/credentials/{credentialId}/decline": "offered",
     "PUT /credentials/{credentialId}/offer": lambda world: Given(
