@@ -610,6 +610,7 @@ SPECTACULAR_SETTINGS = {
         "CredentialState": "credentials.models.Credential.State",
         "Behaviour": "sandbox.api.holders.BEHAVIOURS",
         "BulkState": "credentials.api.bulk.STATES",
+        "MailingState": "agency.mails.api.STATES",
         "VerificationState": "verifications.models.Verification.State",
         "ClaimType": "credentials.api.serializers.CLAIM_TYPES",
         "CredentialFormat": "credentials.api.serializers.CREDENTIAL_FORMATS",

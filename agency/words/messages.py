@@ -76,6 +76,7 @@ EVENTS: dict[str, str] = {
     Type.MESSAGE_SENT: "A text was sent",
     Type.WEBHOOK_DISABLED: "A webhook was disabled, as it failed too long",
     Type.BULK_FINISHED: "All offers of a file are made",
+    Type.MAILING_FINISHED: "All mails with links are sent, or none waits",
     Type.DATABASE_RESTORED: "The database went back to an earlier state",
 }
 Status = OutboundMessage.Status

@@ -19,6 +19,9 @@ from credentials.models.credential import Credential
 from credentials.models.pausable import PausableJob
 from tenants import vault
 from tenants.models import Record, Tenant
+from webhooks.events.emit import emit_event
+from webhooks.events.models import Event
+from webhooks.events.types import Type
 
 logger = logging.getLogger(__name__)
 MAX_UNFINISHED = 10  # of one organization
@@ -138,6 +141,7 @@ class Mailing(PausableJob):
             self._refuse([self.State.RUNNING, self.State.PAUSED])
         waiting = self.rows.filter(status=MailingRow.Status.WAITING)
         waiting.update(status=MailingRow.Status.STOPPED, updated_at=now)
+        self._emit_finished(self.State.STOPPED)
 
     def put_back(self, error: Exception) -> None:
         """Where the mail server is away, the whole mailing waits. Others are raised."""
@@ -157,7 +161,8 @@ class Mailing(PausableJob):
         times = left.aggregate(at=Min(Coalesce("lease_until", "due_at")))
         next_due = times["at"]
         if next_due is None:
-            self.finish(finished_at=now, updated_at=now)
+            if self.finish(finished_at=now, updated_at=now):
+                self._emit_finished(self.State.DONE)
         else:
             due_at = max(now, next_due)
             self._fenced(
@@ -167,6 +172,25 @@ class Mailing(PausableJob):
                 last_error="",
                 updated_at=now,
             )
+
+    def _emit_finished(self, state: str) -> None:
+        """Write `mailing_finished`, in the transaction that ends it."""
+        event = Event(
+            tenant_id=self.tenant_id,
+            type=Type.MAILING_FINISHED,
+            object_type="mailing",
+            object_key=self.pk,
+            object_id=str(self.pk),
+            sequence=1,
+        )
+        counts = self.count_rows()
+        data: dict[str, Any] = {
+            "mails": sum(counts.values()),
+            "sent": counts.get(MailingRow.Status.SENT, 0),
+        }
+        if self.bulk_id:
+            data["bulk_id"] = str(self.bulk_id)
+        emit_event(event, data, state)
 
     def rows_with_reason(self) -> "QuerySet[MailingRow]":
         """What was not sent, or was refused for now, in the order of the file."""

@@ -21,6 +21,7 @@ OTHERS = {
     "verification_judged": "hosted",
     "webhook_disabled": "–",
     "bulk_finished": "–",
+    "mailing_finished": "–",
     "database_restored": "–",
 }
 

@@ -24,6 +24,7 @@ DATA: dict[str, dict[str, Schema]] = {
         "offered": NUMBER,
         "failed": NUMBER,
     },
+    "mailing": {"bulk_id": TEXT, "mails": NUMBER, "sent": NUMBER},
     "database": {
         "since": {
             "type": ["string", "null"],
@@ -34,7 +35,7 @@ DATA: dict[str, dict[str, Schema]] = {
 }
 STATES = {
     kind: {"$ref": f"#/components/schemas/{kind.title()}State"}
-    for kind in ("connection", "credential", "verification", "bulk")
+    for kind in ("connection", "credential", "verification", "bulk", "mailing")
 }
 COMMON = {
     "message_type": {"$ref": "#/components/schemas/MessageType"},
@@ -73,6 +74,7 @@ MEANINGS = {
     "and is no longer called",
     Type.BULK_FINISHED: "a bulk is `Done`: no row waits any more. "
     "After a retry it is emitted again",
+    Type.MAILING_FINISHED: "a mailing is `Done` or `Stopped`: no mail waits any more",
     Type.DATABASE_RESTORED: "the database went back to an earlier state, "
     "by a restore or a fail-over",
 }

@@ -35,6 +35,7 @@ class Type(models.TextChoices):
     MESSAGE_SENT = "message_sent"
     WEBHOOK_DISABLED = "webhook_disabled"
     BULK_FINISHED = "bulk_finished"
+    MAILING_FINISHED = "mailing_finished"
     DATABASE_RESTORED = "database_restored"
 
 
@@ -71,6 +72,6 @@ def object_type_of(event_type: Type) -> str:
     """Return the object type of an event type: a word in its name, as `connection`."""
     words = (
         "connection", "credential", "verification", "message", "webhook", "bulk",
-        "database",
+        "mailing", "database",
     )  # fmt: skip
     return next(word for word in words if word in event_type)

@@ -174,6 +174,22 @@ def test_an_answer_that_never_came_is_told_apart(faber, server):
     assert (error["state"], error["code"]) == ("Unknown", "outcome_unknown")
 
 
+def test_the_end_of_a_mailing_is_an_event(faber, server):
+    first, second = club_of(faber, "Ann", "Bo"), club_of(faber, "Cy")
+    server.refused = {"bo@club.example": "550 unknown"}
+    made = faber.post("/mailings", of(first))["mailingId"]
+    worker_mails()
+    worker_mails()
+    stopped = faber.post("/mailings", of(second))["mailingId"]
+    faber.post(f"/mailings/{stopped}/stop")
+    told = [one["body"] for one in faber.get("/events", messageType="mailing_finished")]
+    assert [(one["object_id"], one["state"], one["data"]) for one in told] == [
+        (made, "Done", {"bulk_id": str(first.pk), "mails": 2, "sent": 1}),
+        (stopped, "Stopped", {"bulk_id": str(second.pk), "mails": 1, "sent": 0}),
+    ]
+    assert {one["object_type"] for one in told} == {"mailing"}
+
+
 def test_reasons_go_page_by_page(faber, server, monkeypatch):
     monkeypatch.setattr("agency.mails.api.MAX_SHOWN", 1)
     server.refused = {f"{one}@club.example": "550 no" for one in ("ann", "bo")}
