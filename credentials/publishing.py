@@ -231,7 +231,7 @@ def prepare_definition(wanted: DefinitionParameters) -> Prepared:
     """
     attribute_names = wanted.schema_body["attrNames"]
     check_claims(wanted.claims or {}, attribute_names)
-    check_display(wanted.display or {}, attribute_names)
+    check_display(wanted.display or {}, attribute_names, wanted.tenant.pk)
     check_recipient_attribute(wanted.recipient_attribute, attribute_names)
     if wanted.sd_jwt:
         check_options(wanted.sd_jwt, attribute_names, wanted.claims or {})

@@ -19,6 +19,7 @@ from tenants.models import Asset, Provider
 
 FOLDER = "assets"
 EXTENSIONS = {"PNG": "png", "JPEG": "jpg", "WEBP": "webp", "GIF": "gif"}
+CONTENT_TYPES = [f"image/{kind.lower()}" for kind in EXTENSIONS]
 MAX_PIXELS = 4_000_000
 MAX_STORED_BYTES = 2 * 1024 * 1024
 # reencode_picture() checks MAX_PIXELS itself, before anything is decoded.

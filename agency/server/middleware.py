@@ -166,7 +166,7 @@ def max_body_bytes(path: str) -> int:
         return settings.MAX_ENVELOPE_BYTES
     if path.endswith("/credentials/bulk"):
         return settings.MAX_BULK_BYTES + FORM_OVERHEAD_BYTES
-    if path.endswith(("/common/upload", "/assets", "/settings")):
+    if path.endswith(("/common/upload", "/assets", "/settings", "/design")):
         return settings.MAX_IMAGE_BYTES + FORM_OVERHEAD_BYTES
     return settings.MAX_BODY_BYTES
 

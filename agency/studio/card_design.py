@@ -1,6 +1,7 @@
 """The page on which an organization says how cards of a definition look.
 
-PATCH of the definition in the API takes the same as `display`.
+PATCH of the definition in the API takes the same as `display`. A picture is stored when
+it is chosen, and its address is a field of the form from then on.
 """
 
 from typing import Any, NamedTuple
@@ -16,12 +17,13 @@ from django.utils import translation
 from agency.studio.definitions import example_card, get_definition
 from agency.studio.pages import MemberRequest, member_page
 from agency.words.cards import draw_card
+from core.errors import AgencyError
 from core.text.colors import parse, text_on, to_hex
 from credentials.api.serializers import COLOR, MAX_FACE
 from credentials.models import CredentialDefinition
-from tenants import audit
+from tenants import audit, pictures
 from tenants.branding import LANGUAGES
-from tenants.models import Permission
+from tenants.models import Asset, Permission
 
 TITLE, FACE, BACK = "title", "face", "back"
 SIDES = [(TITLE, "Title"), (FACE, "Face"), (BACK, "Back")]
@@ -47,15 +49,33 @@ class DesignForm(forms.Form):
     language = forms.ChoiceField(
         label="Show it in", choices=list(LANGUAGES.items()), required=False
     )
+    picture = forms.CharField(required=False, max_length=2000, widget=forms.HiddenInput)
+    upload = forms.FileField(
+        label="Picture",
+        required=False,
+        widget=forms.FileInput(
+            attrs={
+                "accept": ",".join(pictures.CONTENT_TYPES),
+                "hx-post": "",
+                "hx-encoding": "multipart/form-data",
+                "hx-params": "*",
+                # Else the form is sent too, without the file.
+                "hx-trigger": "input consume",
+            }
+        ),
+        help_text="At the edge of the face: PNG, JPEG, WebP or GIF. It is stored here.",
+    )
 
     def __init__(
         self, data: QueryDict | None, *, definition: CredentialDefinition
     ) -> None:
         super().__init__(data)
+        self.tenant_id = definition.tenant_id
         self.former = definition.design
         self.names = definition.schema.attribute_names
         card = draw_card(definition)
         self.initial["background"] = card.background
+        self.initial["picture"] = self.former.get("picture", "")
         for language, called in LANGUAGES.items():
             self.fields[f"name_{language}"] = text_field(
                 f"Name, {called}", self.former.get("names", {}).get(language, "")
@@ -88,6 +108,12 @@ class DesignForm(forms.Form):
             for number, name in enumerate(self.names)
         ]
 
+    def clean_picture(self) -> str:
+        address: str = self.cleaned_data["picture"]
+        if address and not Asset.is_stored(self.tenant_id, address):
+            raise forms.ValidationError("Choose the picture again.")
+        return address
+
     def clean(self) -> None:
         super().clean()
         if len(self.on(TITLE)) > 1:
@@ -118,12 +144,14 @@ class DesignForm(forms.Form):
             },
             "names": self.texts("name", self.former.get("names")),
             "labels": {name: texts for name, texts in labels.items() if texts},
+            "picture": self.cleaned_data["picture"],
             "title": next(iter(self.on(TITLE)), ""),
             "face": self.on(FACE),
             "back": self.on(BACK),
         }
         kept = {name: self.former[name] for name in ("logo",) if name in self.former}
-        is_empty = {name for name in ("names", "labels", "title") if not chosen[name]}
+        may_be_empty = ("names", "labels", "title", "picture")
+        is_empty = {name for name in may_be_empty if not chosen[name]}
         return kept | {name: chosen[name] for name in chosen.keys() - is_empty}
 
     def texts(self, prefix: str, former: dict[str, str] | None) -> dict[str, str]:
@@ -145,10 +173,14 @@ def text_field(label: str, initial: str) -> forms.CharField:
 def design_cards(request: MemberRequest, object_id: UUID) -> HttpResponse:
     """Show the form beside the card. POST saves it; with `look` it only draws the card.
 
-    With `live`, which the page sends while somebody types, only the card is answered.
+    With `live`, which the page sends while somebody types, only the card is answered,
+    and what becomes of a picture that was chosen.
     """
     definition = get_definition(request.tenant, object_id)
-    form = DesignForm(request.POST or None, definition=definition)
+    given, refusal = store_upload(request)
+    form = DesignForm(given, definition=definition)
+    if refusal:
+        form.add_error("upload", refusal)
     is_look = bool(request.POST.keys() & {"look", "live"})
     if form.is_valid():
         if not is_look:
@@ -162,6 +194,30 @@ def design_cards(request: MemberRequest, object_id: UUID) -> HttpResponse:
     language = form["language"].value()
     with translation.override(language if language in LANGUAGES else "en"):
         card = example_card(definition)
-    context = {"form": form, "definition": definition, "card": card}
-    template = f"{TEMPLATE}#phone" if "live" in request.POST else TEMPLATE
+    context = {
+        "form": form,
+        "definition": definition,
+        "card": card,
+        "has_upload": "upload" in request.FILES,
+    }
+    template = f"{TEMPLATE}#live" if "live" in request.POST else TEMPLATE
     return render(request, template, context)
+
+
+def store_upload(request: MemberRequest) -> tuple[QueryDict | None, str]:
+    """Store a picture that came with the form. Return what was given, with its address.
+
+    Also why it was not stored, or "". `without` in `look` takes the picture away.
+    """
+    if not request.POST:
+        return None, ""
+    given = request.POST.copy()
+    if given.get("look") == "without":
+        given["picture"] = ""
+    if uploaded := request.FILES.get("upload"):
+        try:
+            stored = pictures.store_picture(request.tenant.provider, uploaded.read())
+        except AgencyError as error:
+            return given, error.message
+        given["picture"] = stored.address
+    return given, ""

@@ -10,6 +10,7 @@ from django.utils.translation import get_language
 
 from core.text.colors import WHITE, parse, text_on
 from credentials.models import CredentialDefinition
+from tenants.models import Asset
 from verifications import wording
 from wallets.anoncreds import normalise_name
 
@@ -35,6 +36,7 @@ class Card:
     name: str
     issuer: str
     logo_path: str = ""
+    picture_path: str = ""
     background: str = BACKGROUND
     title: Entry | None = None
     face: list[Entry] = field(default_factory=list)
@@ -79,14 +81,16 @@ def draw_card(
     design: in place of its own.
     """
     tenant = definition.tenant
+    look = definition.design if design is None else design
     names = definition.schema.attribute_names if values is None else list(values)
     return place_entries(
-        definition.design if design is None else design,
+        look,
         names,
         values or {},
         name=card_name(definition),
         issuer=tenant.name,
-        logo_path=tenant.logo_path,
+        logo_path=Asset.path_of(look.get("logo", "")) or tenant.logo_path,
+        picture_path=Asset.path_of(look.get("picture", "")),
         background=tenant.primary_color or BACKGROUND,
     )
 

@@ -226,8 +226,14 @@ class DisplayPart(serializers.Serializer):
         r"^https://\S+\Z",
         required=False,
         max_length=2000,
-        help_text="The https address of a picture, for wallets of OpenID4VC. Our pages "
-        "draw the logo of the organization.",
+        help_text="The https address of a picture. Our pages draw it if it was uploaded "
+        "here, else the logo of the organization.",
+    )
+    picture = serializers.CharField(
+        required=False,
+        max_length=2000,
+        help_text="A picture on the face: the address that `POST /common/upload` "
+        "answered. Wallets of OpenID4VC get it as the background.",
     )
     names = TranslationsField(
         required=False, help_text="Of the credential, by language."

@@ -2,15 +2,20 @@
 
 from collections.abc import Collection, Mapping
 from typing import Any
+from uuid import UUID
 
 from core.errors import Invalid
 from core.text.colors import MIN_CONTRAST, contrast, parse
+from tenants.models import Asset
 
 
-def check_display(display: Mapping[str, Any], attribute_names: Collection[str]) -> None:
+def check_display(
+    display: Mapping[str, Any], attribute_names: Collection[str], tenant_id: UUID
+) -> None:
     """400 `invalid_request` unless it fits these attributes and can be read.
 
-    display: of the shape of the API's DisplayPart.
+    Its picture is one that the organization's account stored here. display: of the
+    shape of the API's DisplayPart.
     """
     title = [display["title"]] if "title" in display else []
     placed = {
@@ -37,6 +42,13 @@ def check_display(display: Mapping[str, Any], attribute_names: Collection[str]) 
                 f"Its contrast to the background is {found:.1f}, too low to read. "
                 f"{MIN_CONTRAST} is the least.",
             )
+    picture = display.get("picture")
+    if picture and not Asset.is_stored(tenant_id, picture):
+        raise _invalid(
+            "display.picture",
+            "Upload the picture with POST /common/upload, and give the address that "
+            "it answers.",
+        )
 
 
 def _invalid(place: str, sentence: str) -> Invalid:

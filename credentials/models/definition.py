@@ -267,7 +267,7 @@ class CredentialDefinition(Record, NotedRow):
 
         400 `invalid_request` as check_display().
         """
-        check_display(display, self.schema.attribute_names)
+        check_display(display, self.schema.attribute_names, self.tenant_id)
         self.display = dict(display)
         self.updated_at = timezone.now()
         self.save(update_fields=["display", "updated_at"])

@@ -69,6 +69,8 @@ def credential_display(definition: CredentialDefinition) -> list[Metadata]:
         look["text_color"] = text
     if logo := chosen.get("logo"):
         look["logo"] = {"uri": logo}
+    if picture := chosen.get("picture"):
+        look["background_image"] = {"uri": picture}
     names = chosen.get("names")
     if not names:
         return [{"name": definition.schema.name} | look]

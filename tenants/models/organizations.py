@@ -265,3 +265,10 @@ class Asset(Record):
         start, _, name = address.rpartition("/")
         is_ours = start == f"{settings.PUBLIC_URL}/assets" and PICTURE.fullmatch(name)
         return urlsplit(address).path if is_ours else ""
+
+    @classmethod
+    def is_stored(cls, tenant_id: UUID, address: str) -> bool:
+        """Whether a picture of the organization's account has this address."""
+        _, _, name = cls.path_of(address).rpartition("/")
+        of_account = cls.objects.filter(provider__tenants=tenant_id)
+        return bool(name) and of_account.filter(name=name).exists()

@@ -12,9 +12,11 @@ from credentials.models import (
 from credentials.models.definition_format import claim_value, is_met
 from tenants import vault
 from tests.support.errors import assert_error, error_of
+from tests.support.pictures import picture, storage, uploads
 from tests.support.steps import step
 from wallets.models import issuer_url
 
+__all__ = ["storage"]
 OF_AGE = {
     "name": "age_over_18",
     "attributeName": "born",
@@ -103,6 +105,20 @@ def test_cards_of_anoncreds_have_a_look_that_changes(faber):
     assert list(PublishedObject.objects.values()) == before
 
 
+def test_a_picture_is_one_that_the_account_has_uploaded(faber, acme, storage):
+    made = faber.defines("name")
+    path = f"/definitions/credentials/{made['definitionId']}"
+    mine, theirs = (uploads(one, picture()).json() for one in (faber, acme))
+    changed = faber.call("patch", path, {"display": {"picture": mine}})
+    assert changed["display"] == {"picture": mine}
+    elsewhere = "https://faber.example/assets/a.png"
+    for other in (theirs, elsewhere, f"{mine}?x", mine.replace(".png", ".gif"), "x"):
+        error = error_of(faber.call, "patch", path, {"display": {"picture": other}})
+        assert_error(error, 400, "invalid_request")
+        assert "/common/upload" in error.body["errors"]["display.picture"][0]
+    assert faber.get(path)["display"] == {"picture": mine}
+
+
 def test_a_look_of_the_former_version_is_still_read(faber):
     made = faber.defines("name", "born", **CARD)
     DefinitionFormat.objects.update(display=DISPLAY)
@@ -128,6 +144,7 @@ IMPOSSIBLE = [
     ({"display": {"face": ["born"] * 5}}, "display.face"),
     ({"display": {"back": ["age"]}}, "display.back"),
     ({"display": {"title": "name", "back": ["name"]}}, "display"),
+    ({"display": {"picture": "https://faber.example/x.png"}}, "display.picture"),
     (
         {"display": {"colors": {"background": "#ffffff", "text": "#cccccc"}}},
         "display.colors.text",

@@ -4,11 +4,14 @@ import re
 from html import unescape
 
 import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
 
 from credentials.models import CredentialDefinition, PublishedObject
-from tenants.models import AuditEntry
+from tenants.models import Asset, AuditEntry
 from tests.agency.studio.conftest import read
+from tests.support.pictures import picture, storage
 
+__all__ = ["storage"]
 pytestmark = pytest.mark.django_db(transaction=True)
 CHOSEN = {
     "background": "#ffd84d", "language": "de", "name_en": "Member card",
@@ -64,3 +67,48 @@ def test_what_cannot_be_is_said(browser, page, wrong, sentence):
     shown = browser.post(page, CHOSEN | wrong)
     assert shown.status_code == 200 and sentence in unescape(shown.text)
     assert re.search('class="id-card', shown.text)
+
+
+def upload(data):
+    return {"upload": SimpleUploadedFile("beach.png", data, "image/png")}
+
+
+def test_a_picture_is_stored_when_it_is_chosen_and_kept_with_the_form(
+    browser, page, api
+):
+    answer = browser.post(page, CHOSEN | upload(picture()) | {"live": "yes"})
+    [stored] = Asset.objects.all()
+    shown = unescape(answer.text)
+    assert f'class="id-picture" src="/assets/{stored.name}" alt=""' in shown
+    assert 'hx-swap-oob="true"' in shown
+    assert "picture" not in api.get("/definitions/credentials")[0]["display"]
+    # Whoever types on sends its address.
+    kept = {"picture": stored.address}
+    typed = unescape(browser.post(page, CHOSEN | kept | {"live": "yes"}).text)
+    assert stored.name in typed and "hx-swap-oob" not in typed
+    assert browser.post(page, CHOSEN | kept).status_code == 302
+    [made] = api.get("/definitions/credentials")
+    assert made["display"]["picture"] == stored.address
+    assert stored.name in read(browser, page.removesuffix("/design"))
+    assert Asset.objects.count() == 1
+    without = browser.post(page, CHOSEN | kept | {"look": "without"}).text
+    assert stored.name not in without
+    assert browser.post(page, CHOSEN).status_code == 302
+    assert "picture" not in api.get("/definitions/credentials")[0]["display"]
+
+
+def test_a_file_sent_with_save_is_stored_once_for_all(browser, page, api):
+    assert browser.post(page, CHOSEN | upload(picture())).status_code == 302
+    [made] = api.get("/definitions/credentials")
+    assert made["display"]["picture"] == Asset.objects.get().address
+
+
+def test_what_is_no_picture_of_ours_is_refused_beside_its_field(browser, page, api):
+    refused = unescape(browser.post(page, CHOSEN | upload(b"<svg/>")).text)
+    assert "This is not a picture that can be read." in refused
+    other = {"picture": "https://faber.example/assets/a.png"}
+    assert "Choose the picture again." in browser.post(page, CHOSEN | other).text
+    assert not Asset.objects.exists()
+    assert api.get("/definitions/credentials")[0]["display"] == {
+        "names": {"it": "Tessera"}
+    }

@@ -1,8 +1,10 @@
 """What wallets read of an issuer before they ask it for anything."""
 
+from tests.support.pictures import picture, storage, uploads
 from wallets.jose import certificates, signing
 from wallets.models import issuer_url
 
+__all__ = ["storage"]
 DISPLAY = {
     "colors": {"background": "#1a2b3c", "text": "#ffffff"},
     "logo": "https://faber.example/logo.png",
@@ -43,6 +45,15 @@ def test_looks_are_those_of_the_definition(faber, phone):
     }
     [born] = [claim for claim in shown["claims"] if claim["path"] == ["born"]]
     assert born["display"] == [{"name": "Date of birth", "locale": "en"}]
+
+
+def test_wallets_get_the_picture_of_a_card(faber, phone, storage):
+    address = uploads(faber, picture()).json()
+    faber.defines("name", formats=["dc+sd-jwt"], display={"picture": address})
+    phone.issuer = issuer_url(faber.tenant.pk)
+    [made] = phone.metadata()["credential_configurations_supported"].values()
+    [shown] = made["credential_metadata"]["display"]
+    assert shown["background_image"] == {"uri": address}
 
 
 def test_it_can_be_read_signed(faber, card, phone):
