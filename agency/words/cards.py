@@ -17,7 +17,10 @@ from wallets.anoncreds import normalise_name
 BACKGROUND = "#0b6b62"  # that of agency.css, where nobody has chosen one
 FIRST_ON_FACE = 2  # besides the title and the end of the validity
 ASKED_ON_FACE = 6
-LONG = 60  # characters; the face cuts a longer value, so that the back has it too
+# Characters that two lines of a narrow card have room for. The face cuts what is longer,
+# so that the back has it too.
+LONG = 20
+LONG_LABEL = 30
 
 
 @dataclass(frozen=True)
@@ -27,6 +30,10 @@ class Entry:
     name: str
     label: str
     text: str = ""
+
+    @property
+    def is_cut(self) -> bool:
+        return len(self.text) > LONG or len(self.label) > LONG_LABEL
 
 
 @dataclass(frozen=True)
@@ -146,7 +153,7 @@ def place_entries(
     # Until when it is valid is on the back only if the issuer wants it there.
     chosen += [left.pop(name) for name in ends if name in left]
     face = [title, *chosen] if title else chosen
-    cut = [entry for entry in face if len(entry.text) > LONG]
+    cut = [entry for entry in face if entry.is_cut]
     return Card(
         background=display.get("colors", {}).get("background", background),
         title=title,

@@ -48,8 +48,10 @@ def test_each_attribute_stands_where_the_design_says():
 
 
 def test_what_the_face_cuts_is_whole_on_the_back():
-    card = placed({}, ["a"], {"a": "x" * 200})
-    assert names_of(card.back) == ["a"]
+    for text in ("x" * 200, "Alexandra Montgomery-Smith"):
+        assert names_of(placed({}, ["a"], {"a": text}).back) == ["a"]
+    assert names_of(placed({}, ["a" * 40], {"a" * 40: "x"}).back) == ["a" * 40]
+    assert placed({}, ["a"], {"a": "Alice Liddell"}).back == []
 
 
 def test_text_is_black_or_white_by_its_contrast():
