@@ -24,6 +24,7 @@ from connections.messaging.envelopes import didcomm_endpoint
 from connections.messaging.models import InboundMessage, OutboundMessage, SeenMessage
 from core.database import clock
 from core.database.collation import case_insensitive
+from core.database.compiled_sql import CompiledQuery
 from core.errors import WrongState
 from core.states import Transitions, move
 from core.work import transactions
@@ -352,9 +353,13 @@ class Connection(EventSource, NotedRow):
 
     @classmethod
     def find_by_token(cls, token: str) -> Connection | None:
-        """The connection behind a link. Rows without a link have an empty token."""
-        rows = cls.of_live_wallets().select_related("tenant__network", "wallet__tenant")
-        return rows.exclude(token="").filter(token=token).first()
+        """The connection behind a link, with its wallet and organization."""
+        return _connection_by_token.first(token)
+
+    @classmethod
+    def behind_link(cls, token: str) -> models.QuerySet[Connection]:
+        """The one behind a link, if any. Rows without a link have an empty token."""
+        return cls.of_live_wallets().exclude(token="").filter(token=token)
 
     def insert_within_quota(self) -> None:
         """Save a new row and emit its event. It then counts as locked here.
@@ -825,6 +830,14 @@ class Connection(EventSource, NotedRow):
     def public_connection_id(self) -> str | None:
         """The id in the API; None for that of a connectionless exchange."""
         return None if self.connectionless else self.connection_id
+
+
+_connection_by_token = CompiledQuery(
+    lambda token: Connection.behind_link(token).select_related(
+        "tenant__network", "wallet__tenant"
+    ),
+    str,
+)
 
 
 class BasicMessage(EventSource):

@@ -385,6 +385,11 @@ class Authority(Record):
             return rows.get()
         return made
 
+    @classmethod
+    def every_certificate(cls) -> list[certificates.Certificate]:
+        """Return those of the live authority and of former ones."""
+        return [one.read_certificate() for one in _authorities.all()]
+
     def read_certificate(self) -> certificates.Certificate:
         return certificates.read_chain([self.certificate])[0]
 
@@ -402,6 +407,9 @@ class Authority(Record):
             min(now + LEAF_VALID_FOR, own.not_valid_after_utc),
         )
         return certificates.read_chain(certificates.encode_chain([der]))[0]
+
+
+_authorities = CompiledQuery(Authority.objects.all)
 
 
 class SigningKey(Record):
@@ -438,13 +446,12 @@ class SigningKey(Record):
         return f"{self.purpose} {self.thumbprint}"
 
     @classmethod
-    def of(cls, tenant: Tenant, purpose: "SigningKey.Purpose") -> Self:
+    def of(cls, tenant: Tenant, purpose: "SigningKey.Purpose") -> "SigningKey":
         """Return the key of an organization, with certificates.
 
         It is made when it is first needed.
         """
-        rows = cls.objects.filter(tenant=tenant, purpose=purpose)
-        found = rows.first()
+        found = _signing_key.first(tenant.pk, str(purpose))
         if found is None:
             secret = signing.generate_secret()
             found = cls(tenant=tenant, purpose=purpose)
@@ -454,7 +461,7 @@ class SigningKey(Record):
                 with transactions.atomic():
                     found.save(force_insert=True)
             except IntegrityError:  # another call was faster
-                found = rows.get()
+                found = cls.objects.get(tenant=tenant, purpose=purpose)
         found.tenant = tenant
         if not found.x5c:
             found.certify()
@@ -545,6 +552,13 @@ class SigningKey(Record):
         return signing.sign_token(payload, self.unseal_secret(), typ, x5c=self.x5c)
 
 
+_signing_key = CompiledQuery(
+    lambda tenant, purpose: SigningKey.objects.filter(tenant=tenant, purpose=purpose),
+    UUID,
+    str,
+)
+
+
 class TrustAnchor(Record):
     """An authority by which an organization knows other issuers of SD-JWT VCs.
 
@@ -603,9 +617,9 @@ class TrustAnchor(Record):
             raise Invalid("invalid_certificate", "Give one certificate.")
         [found] = chain
         certificates.check_anchor(found, timezone.now())
-        for own in Authority.objects.all():
+        for own in Authority.every_certificate():
             # It stands behind all organizations here, so it would prove nothing.
-            if own.read_certificate().public_key() == found.public_key():
+            if own.public_key() == found.public_key():
                 message = (
                     "This is the authority of this server. Name definitions in a "
                     "policy, whose organizations are known."

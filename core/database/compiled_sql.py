@@ -13,6 +13,7 @@ from uuid import UUID
 
 from django.db import IntegrityError, connection, models, transaction
 from django.db.models.query import get_related_populators
+from psycopg import Binary
 from psycopg.sql import Literal
 from psycopg.types.json import Jsonb
 
@@ -38,8 +39,8 @@ class CompiledQuery(Generic[Row]):
     `CompiledQuery(lambda pk: Key.objects.filter(pk=pk), UUID)`
 
     build: returns the queryset for the parameters. types: of the parameters, UUID,
-    str, a list of texts, or dict for the JSON object of a condition. A parameter must
-    not be None, because SQL compares with NULL in another way.
+    str, bytes, a list of texts, or dict for the JSON object of a condition. A parameter
+    must not be None, because SQL compares with NULL in another way.
     """
 
     every: "list[CompiledQuery[Any]]" = []
@@ -72,12 +73,14 @@ def marker_of(index: int, kind: type) -> Any:
     name = f"parameter {index}"
     if kind is list:
         return [name]
+    if kind is bytes:
+        return name.encode()
     return {name: name} if kind is dict else name
 
 
 def plain_value(value: Any) -> Any:
-    """A parameter of a statement; of JSON, the object that it is made from."""
-    return value.obj if isinstance(value, Jsonb) else value
+    """A parameter of a statement; of JSON and bytes, what it is made from."""
+    return value.obj if isinstance(value, (Jsonb, Binary)) else value
 
 
 def literal(value: Any) -> str:

@@ -31,6 +31,7 @@ from credentials.openid4vci.errors import ProtocolError
 from credentials.openid4vci.offers import find_offer
 from tenants import vault
 from tenants.models import Tenant
+from tenants.models.organizations import organization_by_id
 from wallets.jose import status_token
 
 FORM = "application/x-www-form-urlencoded"
@@ -67,7 +68,7 @@ def endpoint(*methods: str, stays: bool = False) -> Callable[[View], View]:
             try:
                 address = client_address(request.META)
                 rate_limits.take_token("openid_address", address, OF_ADDRESS)
-                tenant = find_tenant(tenantId)
+                tenant = organization_by_id.first(tenantId)
                 if tenant is None:
                     return last_response(request) if stays else not_found()
                 return view(request, tenant, **named)
@@ -84,11 +85,6 @@ def endpoint(*methods: str, stays: bool = False) -> Callable[[View], View]:
         return respond
 
     return decorate
-
-
-def find_tenant(tenant_id: UUID) -> Tenant | None:
-    rows = Tenant.objects.filter(pk=tenant_id, deleted_at=None)
-    return rows.select_related("network").first()
 
 
 def not_found() -> HttpResponse:
@@ -207,16 +203,21 @@ def show_offer(request: HttpRequest, tenant: Tenant, token: str) -> HttpResponse
         address = client_address(request.META)
         rate_limits.take_token("openid_unknown", address, OF_UNKNOWN_LINKS)
         return error_response("invalid_request", "There is no such offer.", 404)
-    connection, credential = found
-    rate_limits.take_token("openid_link", str(connection.pk), OF_LINK)
-    is_offered = credential.state == credential.State.OFFERED
-    if not connection.is_open or connection.is_expired or not is_offered:
+    rate_limits.take_token("openid_link", str(found.connection_id), OF_LINK)
+    connection = found.live_connection
+    is_offered = found.state == found.State.OFFERED
+    if (
+        connection is None
+        or not connection.is_open
+        or connection.is_expired
+        or not is_offered
+    ):
         description = "The offer was used, withdrawn, or has expired."
         return error_response("invalid_request", description, 410)
     if request.method == "GET" and not connection.opened_at:
         rows = Connection.objects.filter(pk=connection.pk, opened_at=None)
         rows.update(opened_at=timezone.now())
-    return JsonResponse(vault.unseal(credential, "offer_body"))
+    return JsonResponse(vault.unseal(found, "offer_body"))
 
 
 @endpoint("POST")

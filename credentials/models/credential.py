@@ -20,7 +20,7 @@ from connections.exchange import Exchange, format_columns
 from connections.models import Connection
 from connections.protocols import connectionless, discover_features
 from core.database import clock
-from core.database.compiled_sql import CompiledQuery
+from core.database.compiled_sql import CompiledQuery, update_rows
 from core.errors import AgencyError, Conflict, Invalid, WrongState
 from core.states import Transitions, move, sources_of
 from core.work import network_reads, transactions
@@ -624,13 +624,13 @@ class Credential(Exchange):
         For the hosted wallets that hold them or wait for them. In the caller's
         transaction.
         """
-        rows = cls.objects.filter(
-            thread_id__in=[one.thread_id for one in issued],
-            role=cls.Role.HOLDER,
-            format=CredentialFormat.SD_JWT,
-            state__in=[cls.State.REQUESTED, cls.State.ISSUED],
-        )
-        rows.update(ask_due_at=clock.now())
+        where = {
+            "thread_id": [one.thread_id for one in issued],
+            "role": str(cls.Role.HOLDER),
+            "format": str(CredentialFormat.SD_JWT),
+            "state": [str(cls.State.REQUESTED), str(cls.State.ISSUED)],
+        }
+        update_rows(cls, where, {"ask_due_at": clock.now()})
 
     def _values_to_issue(self, values: Values | None) -> Values:
         """The given values or those of the offer. 400 if none, 409 if they differ."""

@@ -2,12 +2,13 @@
 
 import hashlib
 from datetime import timedelta
-from typing import Self
+from typing import Any
+from uuid import UUID
 
-from django.db import IntegrityError, models
+from django.db import models
 from django.utils import timezone
 
-from core.work import transactions
+from core.database.compiled_sql import CompiledQuery, insert_row, update_rows
 from credentials.models.credential import Credential
 from tenants import vault
 from tenants.models import Record, Tenant
@@ -56,42 +57,34 @@ class Grant(Record):
         return str(self.pk)
 
     @classmethod
-    def find_by_code(cls, tenant: Tenant, code: str) -> Self | None:
-        return cls._found(tenant, code_digest=digest_of(code))
+    def find_by_code(cls, tenant: Tenant, code: str) -> "Grant | None":
+        return _of_tenant(grant_by_code.first(tenant.pk, digest_of(code)), tenant)
 
     @classmethod
-    def find_by_token(cls, tenant: Tenant, token: str) -> Self | None:
-        return cls._found(tenant, token_digest=digest_of(token))
+    def find_by_token(cls, tenant: Tenant, token: str) -> "Grant | None":
+        return _of_tenant(grant_by_token.first(tenant.pk, digest_of(token)), tenant)
 
-    @classmethod
-    def _found(cls, tenant: Tenant, **condition: bytes) -> Self | None:
-        rows = cls.objects.filter(tenant=tenant, **condition)
-        found = rows.select_related("credential__connection__my_key").first()
-        if found:
-            found.credential.tenant = tenant
-        return found
+    def lock(self) -> "Grant | None":
+        """Lock the link. Return this row with its credential, as they are then.
 
-    def lock(self) -> bool:
-        """Lock the link, and read this row and its credential again.
-
-        In transactions.atomic(). Return False if they were deleted.
+        In transactions.atomic(). None if they were deleted.
         """
         connection = self.credential.live_connection
         locked = connection and connection.lock()
         if locked is None:
-            return False
+            return None
         thread_id = self.credential.thread_id
-        found = Credential.find_on_connection(locked, thread_id)
-        if found is None:
-            return False
-        self.refresh_from_db()
-        self.credential = found
-        return True
+        credential = Credential.find_on_connection(locked, thread_id)
+        found = grant_by_id.first(self.pk)
+        if credential is None or found is None:
+            return None
+        found.credential = credential
+        return found
 
     def update(self, **changes: object) -> None:
         """Update columns, in the database and on this object."""
         changes["updated_at"] = timezone.now()
-        Grant.objects.filter(pk=self.pk).update(**changes)
+        update_rows(Grant, {"id": self.pk}, changes)
         for name, value in changes.items():
             setattr(self, name, value)
 
@@ -124,12 +117,31 @@ class SpentNonce(models.Model):
     def spend(cls, digest: str, seconds: int) -> bool:
         """Use it up, in the caller's transaction. Return False if it was used before."""
         end = timezone.now() + timedelta(seconds=seconds)
-        try:
-            with transactions.atomic():
-                cls(digest=digest, expires_at=end).save(force_insert=True)
-        except IntegrityError:
-            return False
-        return True
+        return insert_row(cls(digest=digest, expires_at=end), ignore_conflict=True)
+
+
+grant_by_id = CompiledQuery(lambda pk: Grant.objects.filter(pk=pk), UUID)
+grant_by_code = CompiledQuery(
+    lambda tenant_id, digest: _with_link(tenant=tenant_id, code_digest=digest),
+    UUID,
+    bytes,
+)
+grant_by_token = CompiledQuery(
+    lambda tenant_id, digest: _with_link(tenant=tenant_id, token_digest=digest),
+    UUID,
+    bytes,
+)
+
+
+def _with_link(**condition: Any) -> models.QuerySet[Grant]:
+    rows = Grant.objects.filter(**condition)
+    return rows.select_related("credential__connection__my_key")
+
+
+def _of_tenant(found: Grant | None, tenant: Tenant) -> Grant | None:
+    if found:
+        found.credential.tenant = tenant
+    return found
 
 
 def digest_of(secret: str) -> bytes:

@@ -4,12 +4,11 @@ import secrets
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Self
 from uuid import UUID
 
 from django.db import models
-from django.db.models import F
 
+from core.database.compiled_sql import CompiledQuery, update_rows
 from core.work import transactions
 from tenants.models import Record, Tenant
 from wallets.jose import status_token
@@ -72,26 +71,26 @@ class TokenStatusList(Record):
         index = secrets.randbelow(PLACES)
         while status_token.status_at(taken, 1, index):
             index = secrets.randbelow(PLACES)
-        cls.objects.filter(pk=found.pk).update(
-            taken=status_token.with_bits(taken, [index]), used=F("used") + 1
-        )
+        changed = status_token.with_bits(taken, [index])
+        update_rows(cls, {"id": found.pk}, {"taken": changed, "used": found.used + 1})
         return Place(found.uri, index)
 
     @classmethod
-    def _lock_newest(cls, tenant: Tenant) -> Self:
+    def _lock_newest(cls, tenant: Tenant) -> "TokenStatusList":
         """Lock the newest list that has room. A new one, if there is none."""
-        rows = cls.objects.filter(tenant=tenant).defer("bits").order_by("-number")
-        found = rows.select_for_update(no_key=True).first()
+        found = _locked_newest.first(tenant.pk)
         if found and found.taken and found.used < MAX_USED:
             return found
         number = found.number + 1 if found else 1
         # Another call may make it at the same time: then this one waits for it.
         none = bytes(PLACES // 8)
-        cls.objects.bulk_create(
-            [cls(tenant=tenant, number=number, bits=none, taken=none)],
+        TokenStatusList.objects.bulk_create(
+            [TokenStatusList(tenant=tenant, number=number, bits=none, taken=none)],
             ignore_conflicts=True,
         )
-        return rows.select_for_update(no_key=True).get(number=number)
+        found = _locked_newest.first(tenant.pk)
+        assert found, "this call or another one has made it"
+        return found
 
     @classmethod
     def revoke_places(cls, tenant_id: UUID, places: Iterable[Place]) -> None:
@@ -109,3 +108,14 @@ class TokenStatusList(Record):
         for row in rows.order_by("number").select_for_update(no_key=True):
             bits = status_token.with_bits(bytes(row.bits), by_number[row.number])
             cls.objects.filter(pk=row.pk).update(bits=bits, version=row.version + 1)
+
+
+_locked_newest = CompiledQuery(
+    lambda tenant: (
+        TokenStatusList.objects.filter(tenant=tenant)
+        .defer("bits")
+        .order_by("-number")
+        .select_for_update(no_key=True)[:1]
+    ),
+    UUID,
+)

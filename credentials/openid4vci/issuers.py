@@ -24,6 +24,7 @@ from credentials.openid4vci.foreign_issuers import Answer, ForeignIssuer
 from credentials.openid4vci.offers import find_offer
 from tenants import vault
 from tenants.models import Tenant
+from tenants.models.organizations import organization_by_id
 from wallets.jose import certificates, sd_jwt
 
 SCHEMES = ("openid-credential-offer", "haip-vci")
@@ -96,9 +97,8 @@ def find_hosted(url: str) -> tuple[Tenant, str] | None:
         return None
     path = url.removeprefix(own)
     if found := re.fullmatch(r"openid/([0-9a-fA-F-]{36})(/[^?#]*)?", path):
-        rows = Tenant.objects.filter(pk=parse_uuid(found[1]), deleted_at=None)
-        tenant = rows.select_related("network").first()
-        if tenant:
+        tenant_id = parse_uuid(found[1])
+        if tenant_id and (tenant := organization_by_id.first(tenant_id)):
             return tenant, found[2] or ""
     raise bad_link("this address leads to no issuer and no verifier")
 
@@ -146,7 +146,7 @@ def _read_offer_at(address: str) -> Any:
     found = find_offer(tenant, path.removeprefix("/offers/"))
     if found is None:
         raise link_gone_error()
-    return vault.unseal(found[1], "offer_body")
+    return vault.unseal(found, "offer_body")
 
 
 def _fetch_offer(address: str) -> Any:

@@ -61,8 +61,9 @@ def _read_proof_text(grant: Grant, body: Any) -> Any:
 
 
 @transactions.atomic()
-def _take_request(grant: Grant, proof: Proof) -> tuple[int, Any]:
-    if not grant.lock():
+def _take_request(found: Grant, proof: Proof) -> tuple[int, Any]:
+    grant = found.lock()
+    if grant is None:
         raise _denied()
     credential = grant.credential
     if grant.key_thumbprint:
@@ -99,14 +100,14 @@ def _answer(grant: Grant) -> tuple[int, Any]:
 
 
 @transactions.atomic()
-def answer_deferred(grant: Grant, body: Any) -> tuple[int, Any]:
+def answer_deferred(found: Grant, body: Any) -> tuple[int, Any]:
     """Answer a deferred credential request (section 9). ProtocolError."""
     given = body.get("transaction_id") if isinstance(body, dict) else None
     unknown = ProtocolError("invalid_transaction_id", "There is no such transaction.")
-    is_waiting = grant.key_thumbprint and not grant.served_at
-    if given != str(grant.pk) or not is_waiting or not grant.lock():
+    if given != str(found.pk):
         raise unknown
-    if grant.served_at:
+    grant = found.lock()
+    if grant is None or not grant.key_thumbprint or grant.served_at:
         raise unknown
     status, answer = _answer(grant)
     if status == 200:

@@ -5,12 +5,13 @@ from datetime import timedelta
 from functools import partial
 from typing import Any
 from urllib.parse import urlencode
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 from django.utils import timezone
 
 from connections.models import Connection
 from connections.protocols import connectionless
+from core.database.compiled_sql import CompiledQuery
 from core.errors import Invalid
 from core.work import transactions
 from credentials.models import Credential, CredentialDefinition, CredentialFormat, Grant
@@ -115,14 +116,21 @@ def link_of(tenant: Tenant, token: str) -> str:
     return f"openid-credential-offer://?{urlencode({'credential_offer_uri': address})}"
 
 
-def find_offer(tenant: Tenant, token: str) -> tuple[Connection, Credential] | None:
+def find_offer(tenant: Tenant, token: str) -> Credential | None:
     """The offer in a link of the organization, whatever its state."""
-    connection = Connection.find_by_token(token)
-    if connection is None or connection.tenant_id != tenant.pk:
-        return None
-    rows = Credential.objects.filter(connection=connection)
-    found = rows.filter(format=CredentialFormat.SD_JWT).first()
-    return (connection, found) if found else None
+    return _offer_behind_link.first(tenant.pk, token)
+
+
+_offer_behind_link = CompiledQuery(
+    lambda tenant_id, token: Credential.objects.filter(
+        connection__in=Connection.behind_link(token),
+        tenant=tenant_id,
+        format=CredentialFormat.SD_JWT,
+        role=Credential.Role.ISSUER,
+    ).select_related("connection", "tenant"),
+    UUID,
+    str,
+)
 
 
 def _draw_transaction_code() -> str:

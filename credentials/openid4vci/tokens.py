@@ -47,9 +47,10 @@ def redeem_code(
 
 @transactions.atomic()
 def _redeem(
-    grant: Grant, transaction_code: str | None, thumbprint: str
+    found: Grant, transaction_code: str | None, thumbprint: str
 ) -> dict[str, Any] | ProtocolError:
-    if not grant.lock():
+    grant = found.lock()
+    if grant is None:
         return invalid_grant()
     credential, connection = grant.credential, grant.credential.connection
     assert connection, "it is locked"

@@ -10,6 +10,7 @@ from django.db import connection, models
 from uuid_utils.compat import uuid7
 
 from core.database.collation import case_insensitive
+from core.database.compiled_sql import CompiledQuery
 from core.errors import NotFound, OrganizationFrozen
 from tenants.models.networks import Network
 from tenants.models.record import LiveRows, Record
@@ -236,6 +237,11 @@ class Tenant(Record):
             )
             if not cursor.rowcount:
                 raise NotFound("not_found", "The organization was deleted.")
+
+
+organization_by_id = CompiledQuery(
+    lambda pk: Tenant.objects.filter(pk=pk).select_related("network"), UUID
+)
 
 
 class Asset(Record):

@@ -31,7 +31,7 @@ from tenants.models import Network, Provider, Record, Tenant
 from tests.core import test_plans as plans
 from verifications.api import serializers as of_verifications
 from verifications.models import Verification
-from wallets.models import Key
+from wallets.models import Authority, Key
 
 VALUES = {"name": "Alice", "level": "7"}
 
@@ -39,6 +39,7 @@ VALUES = {"name": "Alice", "level": "7"}
 VALUE_OF = {
     UUID: lambda _: uuid7(),
     str: lambda text: text,
+    bytes: lambda text: text.encode(),
     list: lambda text: [text, "another"],
     dict: lambda text: {"@id": text},
 }
@@ -95,7 +96,7 @@ def test_each_compiled_query_has_the_sql_of_the_orm_and_can_use_indexes(
     Prepared statements are planned for unknown parameters, so a condition of a partial
     index must be a constant in them.
     """
-    few_rows = {model._meta.db_table for model in (Network, Provider)}
+    few_rows = {model._meta.db_table for model in (Network, Provider, Authority)}
     with plans.without_table_scans():
         cursor = psycopg.ClientCursor(connection.connection)
         for number, query in enumerate(every_query):

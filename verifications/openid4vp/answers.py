@@ -139,7 +139,6 @@ def judge(
 
 def trust_for(found: list[Query], find_foreign: FindStatus) -> Trust:
     """What counts for the answers to these queries."""
-    authorities = [one.read_certificate() for one in Authority.objects.all()]
     tenant_ids = {one.issuer.rpartition("/")[2] for one in found if one.issuer}
     keys = SigningKey.objects.filter(
         purpose=SigningKey.Purpose.CREDENTIALS,
@@ -154,7 +153,7 @@ def trust_for(found: list[Query], find_foreign: FindStatus) -> Trust:
         is_here = str(listed.get("uri")).startswith(f"{settings.PUBLIC_URL}/openid/")
         return (find_own if query.issuer or is_here else find_foreign)(listed, query)
 
-    return Trust(authorities, thumbprints, find_status)
+    return Trust(Authority.every_certificate(), thumbprints, find_status)
 
 
 def find_own(listed: Mapping[str, Any], query: Query) -> int:

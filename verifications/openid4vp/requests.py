@@ -12,6 +12,7 @@ from uuid import UUID, uuid4
 from connections.didcomm.formats import HLINDY, MessageFormat
 from connections.models import Connection
 from connections.protocols import connectionless
+from core.database.compiled_sql import CompiledQuery
 from core.work import network_reads, transactions
 from credentials.models import CredentialFormat
 from tenants import vault
@@ -103,12 +104,19 @@ def link_of(tenant: Tenant, client_id: str, token: str) -> str:
 
 def find_request(tenant: Tenant, token: str) -> Verification | None:
     """The verification behind a link of the organization, whatever its state."""
-    connection = Connection.find_by_token(token)
-    if connection is None or connection.tenant_id != tenant.pk:
-        return None
-    rows = Verification.objects.filter(connection=connection)
-    rows = rows.select_related("connection__my_key", "wallet", "tenant__network")
-    return rows.filter(format=CredentialFormat.SD_JWT, role="verifier").first()
+    return _request_behind_link.first(tenant.pk, token)
+
+
+_request_behind_link = CompiledQuery(
+    lambda tenant_id, token: Verification.objects.filter(
+        connection__in=Connection.behind_link(token),
+        tenant=tenant_id,
+        format=CredentialFormat.SD_JWT,
+        role=Verification.Role.VERIFIER,
+    ).select_related("connection__my_key", "wallet", "tenant__network"),
+    UUID,
+    str,
+)
 
 
 def queries_of(verification: Verification) -> list[Query]:
