@@ -4,6 +4,11 @@
 // takes an answer off the screen in time, whether there is a network or not.
 let deadline = 0;
 let lock = null;
+let before = "";
+let audio = null;
+// Two tones in hertz, rising or falling.
+const TONES = { valid: [660, 880], invalid: [262, 196], declined: [262, 196] };
+const sound = document.getElementById("sound");
 
 function state() {
   return document.getElementById("state");
@@ -32,6 +37,61 @@ function clearAnswer() {
   look();
 }
 
+// The verdict is heard too, if somebody at the screen wants it. A browser plays nothing before the first touch, so
+// a choice that is remembered counts from then on.
+function setSound(wanted) {
+  sound.setAttribute("aria-pressed", wanted);
+  if (wanted) {
+    audio = audio || new AudioContext();
+    audio.resume().catch(() => {});
+  }
+  try {
+    localStorage.setItem("kiosk-sound", wanted);
+  } catch {
+    // It is chosen again after the page was loaded.
+  }
+}
+
+function remembersSound() {
+  try {
+    return localStorage.getItem("kiosk-sound") === "true";
+  } catch {
+    return false;
+  }
+}
+
+function hasSound() {
+  return sound.getAttribute("aria-pressed") === "true";
+}
+
+function play(tones) {
+  tones.forEach((hertz, place) => {
+    const begin = audio.currentTime + place * 0.2;
+    const tone = new OscillatorNode(audio, { frequency: hertz });
+    const volume = new GainNode(audio, { gain: 0.3 });
+    volume.gain.setValueAtTime(0.3, begin);
+    volume.gain.exponentialRampToValueAtTime(0.001, begin + 0.35);
+    tone.connect(volume).connect(audio.destination);
+    tone.start(begin);
+    tone.stop(begin + 0.35);
+  });
+}
+
+function hear(now) {
+  if (now !== before && TONES[now] && hasSound()) play(TONES[now]);
+  before = now;
+}
+
+if (window.AudioContext) {
+  sound.hidden = false;
+  setSound(remembersSound());
+  sound.addEventListener("click", () => {
+    setSound(!hasSound());
+    if (hasSound()) play(TONES.valid);
+  });
+  document.addEventListener("pointerdown", () => { if (audio) audio.resume().catch(() => {}); });
+}
+
 async function stayAwake() {
   if (document.hidden || !navigator.wakeLock || (lock && !lock.released)) return;
   try {
@@ -49,6 +109,7 @@ document.addEventListener("htmx:afterRequest", ({ detail }) => {
 document.addEventListener("htmx:afterSwap", () => {
   startTime();
   show("");
+  hear(state().dataset.state);
   const heading = state().querySelector("h1");
   document.title = heading.textContent;
   document.getElementById("state-change").textContent = heading.textContent;

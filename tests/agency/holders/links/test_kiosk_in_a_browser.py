@@ -66,6 +66,29 @@ def test_a_proof_that_is_not_valid_is_a_cross(counter, opens, graduate):
     assert SHOWN not in page.evaluate("document.documentElement.outerHTML")
 
 
+PRESSED = "document.getElementById('sound').getAttribute('aria-pressed')"
+LISTEN = """window.heard = [];
+OscillatorNode.prototype.start = function () { heard.push(this.frequency.value); };
+OscillatorNode.prototype.stop = () => {};"""
+
+
+def test_a_verdict_is_heard_once_if_the_screen_wants_sound(counter, opens, graduate):
+    screen = opens(seconds=60)
+    page = counter(screen)
+    assert page.evaluate(PRESSED) == "false"
+    page.evaluate(LISTEN)
+    page.evaluate("document.getElementById('sound').click()")
+    rising = page.evaluate("window.heard.splice(0)")
+    assert page.evaluate(PRESSED) == "true" and rising == sorted(rising) != []
+    answer(graduate, asked_link())
+    page.pass_time(TO_LOOK)
+    page.wait_for(f"{STATE} === 'valid'")
+    page.pass_time(2 * TO_LOOK)
+    assert page.evaluate("window.heard") == rising
+    page.open(screen.path)
+    assert page.evaluate(PRESSED) == "true", "it is remembered"
+
+
 def test_it_says_that_the_network_is_gone_and_goes_on_when_it_is_back(
     counter, opens, graduate
 ):
