@@ -50,11 +50,7 @@ MENU: list[tuple[str, list[Entry]]] = [
     (
         "",
         [
-            Entry(
-                "Overview",
-                "organization",
-                ("new_key", "rotate_key", "revoke_key"),
-            ),
+            Entry("Overview", "organization"),
         ],
     ),
     (
@@ -116,6 +112,9 @@ MENU: list[tuple[str, list[Entry]]] = [
     (
         "Developers",
         [
+            Entry(
+                "Keys", "keys", ("first_keys", "new_key", "rotate_key", "revoke_key")
+            ),
             Entry("API calls", "requests"),
             Entry("Events", "events", ("event",)),
             Entry(

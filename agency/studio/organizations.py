@@ -10,12 +10,11 @@ from django.views.decorators.http import require_safe
 from agency.studio.curl import example_call
 from agency.studio.forms import DeletionForm, OrganizationForm
 from agency.studio.invitations import emails_of, invitation_of
-from agency.studio.keys import secret_context
-from agency.studio.organization_page import FirstKeys, render_organization
+from agency.studio.keys import CREATE_WALLET
+from agency.studio.overview import overview_context
 from agency.studio.pages import (
     MemberRequest,
     PersonRequest,
-    enter_organization,
     list_memberships,
     may_create_organizations,
     member_page,
@@ -28,15 +27,14 @@ from credentials.models import WebvhDid
 from tenants import audit
 from tenants.lifecycle.deletion import end_deletion, key_that_asked, undo_deletion
 from tenants.lifecycle.provisioning import (
-    create_organization,
     new_account,
+    open_organization,
     remove_organization,
     require_host,
 )
-from tenants.models import ApiKey, Permission
+from tenants.models import Permission
 from tenants.quotas import QuotaExceeded
-
-CREATE_WALLET = "/custodian/v1/api/wallets", {"ownerName": "Alice"}
+from wallets.models import Wallet
 
 EXAMPLE_CARD = Card(
     name="Member card",
@@ -81,11 +79,12 @@ def show_organizations(request: PersonRequest) -> HttpResponse:
 
 @person_page("GET", "POST", once="studio:organizations")
 def new_organization(request: PersonRequest) -> HttpResponse:
-    """Create an organization, and show its first keys in this answer only.
+    """Create an organization, and lead to its page.
 
-    It is stored with its wallet, its keys, its first owner and the audit entry in one
-    transaction; a domain of its own is asked before. 403 `sign_up_closed`; 409
-    `quota_exceeded` is shown above the form, and what is wrong with the domain there.
+    It is stored with its wallet, its first owner and the audit entry in one
+    transaction, without keys; a domain of its own is asked before. 403
+    `sign_up_closed`; 409 `quota_exceeded` is shown above the form, and what is wrong
+    with the domain there.
     """
     if not may_create_organizations(request.user):
         raise Forbidden(
@@ -112,36 +111,29 @@ def new_organization(request: PersonRequest) -> HttpResponse:
         return render(request, page, {"form": form}, status=error.status)
     try:
         with transactions.atomic():
-            made = create_organization(
+            tenant = open_organization(
                 given["name"],
                 owner=request.user,
                 image_url=given["image_url"],
                 network_id=given["network_id"],
                 host=host,
                 is_test=given["is_test"],
+                visitor_wallets=given["visitor_wallets"],
+                values_kept_days=given["values_kept_days"],
             )
-            made.tenant.visitor_wallets = given["visitor_wallets"]
-            made.tenant.values_kept_days = given["values_kept_days"]
-            made.tenant.save(update_fields=["visitor_wallets", "values_kept_days"])
-            audit.record("organization.created", made.tenant, by=request)
+            audit.record("organization.created", tenant, by=request)
     except Conflict as error:  # of a quota, or a domain that is taken
         form.add_error(None, error.message)
         return render(request, page, {"form": form}, status=error.status)
-    Kind = ApiKey.Kind
-    secrets = [
-        secret_context(Kind.ACCESS_TOKEN, made.access_token),
-        secret_context(Kind.SUBSCRIPTION_KEY, made.subscription_key),
-        secret_context(Kind.PROVIDER_KEY, made.provider_key),
-    ]
-    example = example_call(*CREATE_WALLET, made.access_token, made.subscription_key)
-    entered = enter_organization(request, made.tenant.pk)
-    first_keys = FirstKeys(secrets=secrets, example=example)
-    return render_organization(entered, first_keys=first_keys)
+    return redirect("studio:organization", tenant.pk)
 
 
 @member_page("GET")
 def show_organization(request: MemberRequest) -> HttpResponse:
-    return render_organization(request)
+    """The overview of an organization, and what it is."""
+    own = Wallet.of_organization(request.tenant)
+    context = overview_context(request, own) | {"did": own.issuer_did}
+    return render(request, "studio/organization.html", context)
 
 
 @member_page("GET", "POST", needs=Permission.DELETE)

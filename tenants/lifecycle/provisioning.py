@@ -60,41 +60,15 @@ class Organization(NamedTuple):
 
 @transactions.atomic()
 def create_organization(
-    name: str,
-    *,
-    owner: Any = None,
-    image_url: str = "",
-    network_id: str | None = None,
-    host: str = "",
-    seed: bytes | None = None,
-    is_test: bool = False,
-    strict: bool = False,
+    name: str, *, owner: Any = None, strict: bool = False, **options: Any
 ) -> Organization:
-    """Create an organization with a provider account of its own, in one transaction.
+    """Create an organization with its first keys, in one transaction.
 
-    Return it with the secrets of its three keys, which are shown once. owner: the user
-    who creates it in the studio, and who gets the role owner; it then invites by both
-    protocols. network_id: by default the local network. host: what require_host() has
-    returned. seed: 32 bytes, of the issuer's key. is_test: whether it is for tests only
-    (Tenant.is_test). strict: whether its access token is.
+    Return it with the secrets of its three keys, which are shown once. options: as of
+    open_organization(). strict: whether its access token is.
     """
-    provider = new_account(name, owner)
-    provider.save(force_insert=True)
-    quotas.require_room_for_organization(provider)
-    Protocol = Tenant.InvitationProtocol
-    tenant = create_tenant(
-        provider,
-        name,
-        network_id,
-        seed,
-        host,
-        image_url=image_url,
-        is_test=is_test,
-        invitation_protocol=Protocol.BOTH if owner else Protocol.CONNECTIONS,
-    )
-    if owner:
-        Membership.objects.create(tenant=tenant, user=owner, role=Membership.Role.OWNER)
-    owners: list[Tenant | Provider] = [tenant, tenant, provider]
+    tenant = open_organization(name, owner=owner, **options)
+    owners: list[Tenant | Provider] = [tenant, tenant, tenant.provider]
     secrets = {
         kind.value: ApiKey.issue(
             kind,
@@ -106,6 +80,41 @@ def create_organization(
         for kind, of in zip(ApiKey.Kind, owners, strict=True)
     }
     return Organization(tenant, **secrets)
+
+
+@transactions.atomic()
+def open_organization(
+    name: str,
+    *,
+    owner: Any = None,
+    network_id: str | None = None,
+    host: str = "",
+    seed: bytes | None = None,
+    **fields: Any,
+) -> Tenant:
+    """Create an organization with a provider account of its own, without keys.
+
+    In one transaction. owner: the user who creates it in the studio, and who gets the
+    role owner; it then invites by both protocols. network_id: by default the local
+    network. host: what require_host() has returned. seed: 32 bytes, of the issuer's
+    key. fields: further columns, such as `is_test`.
+    """
+    provider = new_account(name, owner)
+    provider.save(force_insert=True)
+    quotas.require_room_for_organization(provider)
+    Protocol = Tenant.InvitationProtocol
+    tenant = create_tenant(
+        provider,
+        name,
+        network_id,
+        seed,
+        host,
+        invitation_protocol=Protocol.BOTH if owner else Protocol.CONNECTIONS,
+        **fields,
+    )
+    if owner:
+        Membership.objects.create(tenant=tenant, user=owner, role=Membership.Role.OWNER)
+    return tenant
 
 
 def new_account(name: str, owner: Any = None) -> Provider:

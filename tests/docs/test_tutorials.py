@@ -83,7 +83,9 @@ class Tutorial:
         tab.click("main button:has-text('Create account')")
         tab.fill("[name=name]", name)
         tab.click("main button:has-text('Create organization')")
-        self.click(tab, "Keys for developers")
+        self.click(tab, "Keys")
+        self.click(tab, "Make the first keys")
+        tab.wait_for_selector("#secret-2")
         return [tab.inner_text(f"#secret-{number}") for number in (1, 2)]
 
     def read_to(self, words: str) -> None:

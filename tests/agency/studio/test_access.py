@@ -23,7 +23,7 @@ def test_without_an_account_one_is_asked_to_sign_in(client, db):
 def test_a_developer_makes_and_rotates_the_organizations_keys(developer, college, url):
     for kind in ("access_token", "subscription_key"):
         developer.send(
-            f"{url}/keys", kind=kind, name="Server", scopes=["read", "issue"]
+            f"{url}/keys/new", kind=kind, name="Server", scopes=["read", "issue"]
         )
         made = college.tenant.keys.get(name="Server", kind=kind)
         assert developer.send(f"{url}/keys/{made.pk}/rotate").status_code == 200
@@ -33,18 +33,18 @@ def test_a_developer_makes_and_rotates_the_organizations_keys(developer, college
 def test_only_an_owner_changes_keys_of_a_provider(developer, browser, college, url):
     keys = college.tenant.provider.keys
     acts = [f"{url}/keys/{keys.get().pk}/{act}" for act in ("rotate", "revoke")]
-    page = developer.get(url).text
+    page = developer.get(f"{url}/keys").text
     assert 'value="access_token"' in page and 'value="provider_key"' not in page
-    refused = developer.send(f"{url}/keys", kind="provider_key", name="Takeover")
+    refused = developer.send(f"{url}/keys/new", kind="provider_key", name="Takeover")
     assert "Select a valid choice" in refused.text
-    shown = browser.get(url).text
+    shown = browser.get(f"{url}/keys").text
     assert 'value="provider_key"' in shown
     for act in acts:
         assert act in shown and act not in page
         assert developer.send(act).status_code == 403
         assert developer.get(act).status_code == 403
     assert keys.count() == 1 and keys.get().is_live and not keys.get().expires_at
-    made = browser.send(f"{url}/keys", kind="provider_key", name="Mine")
+    made = browser.send(f"{url}/keys/new", kind="provider_key", name="Mine")
     assert made.status_code == 200 and keys.count() == 2
 
 
@@ -59,7 +59,7 @@ def test_forms_from_other_sites_are_refused(fay):
 
 def test_a_get_of_an_address_of_forms_says_so(browser, url):
     """Who signs in anew after sending a form is led there."""
-    response = browser.get(f"{url}/keys")
+    response = browser.get(f"{url}/keys/new")
     assert "Only a form of a page leads here." in response.text
     assert "method_not_allowed" in response.text
     assert response["Allow"] == "POST"

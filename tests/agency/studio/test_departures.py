@@ -26,7 +26,7 @@ def dev(college):
     dev.browser = browser_of(dev.user)
     fields = {"kind": "access_token", "name": "Server", "scopes": FEW}
     url = f"/studio/organizations/{college.tenant.pk}"
-    [dev.secret] = secrets_on(dev.browser.send(f"{url}/keys", **fields))
+    [dev.secret] = secrets_on(dev.browser.send(f"{url}/keys/new", **fields))
     dev.key = ApiKey.find_live("access_token", dev.secret)
     dev.api = Api(dev.secret, college.subscription_key)
     hook = {"url": "https://office.example/hook", "type": "Notification"}
@@ -222,7 +222,7 @@ def test_who_is_removed_meanwhile_makes_nothing(
     type(dev).objects.filter(pk=dev.pk).update(role=role)
     other = MembershipFactory(tenant=college.tenant, user=person("eve"))
     path, form = {
-        "keys": ("keys", {"kind": "access_token", "name": "Heir", "scopes": FEW}),
+        "keys": ("keys/new", {"kind": "access_token", "name": "Heir", "scopes": FEW}),
         "webhooks": ("webhooks/new", {"url": "https://mine.example"}),
         "rotate": (f"keys/{dev.key.pk}/rotate", {}),
         "invite": ("members/invite", {"email": "dev@mine.example", "role": "owner"}),

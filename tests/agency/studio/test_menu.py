@@ -45,7 +45,7 @@ def test_each_role_sees_the_pages_that_it_may_open(url, college):
 def test_a_page_within_another_marks_that_one(browser, url, college):
     key = college.tenant.keys.first()
     page = browser.get(f"{url}/keys/{key.pk}/revoke")
-    assert current(page) == [("Overview", "true")]
+    assert current(page) == [("Keys", "true")]
 
 
 def test_pages_without_an_organization_have_no_links_of_one(browser, college):

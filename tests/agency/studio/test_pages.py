@@ -62,7 +62,7 @@ def test_a_wrong_field_is_named_and_a_corrected_form_accepted(browser):
         assert "<title>Error: " in page
         assert not Tenant.objects.exists()
     token = page.split('name="form_token" value="')[1].split('"')[0]
-    assert browser.post(NEW, form | {"form_token": token}).status_code == 200
+    assert browser.post(NEW, form | {"form_token": token}).status_code == 302
     assert Tenant.objects.get().name == "Faber College"
 
 

@@ -28,7 +28,7 @@ CONFIGURE, PEOPLE, LOG = Permission.CONFIGURE, Permission.PEOPLE, Permission.LOG
 # What a page takes, and the methods that it has: the names of the routes.
 ROUTES = {
     (READ, "GET"): """
-        organization organization_live search api_docs api_docs_ids requests
+        organization organization_live keys search api_docs api_docs_ids requests
         wallets wallet wallet_connections wallet_credentials wallet_verifications
         connections connection connection_live connection_person
         credentials credential credential_live credential_person
@@ -57,7 +57,7 @@ ROUTES = {
         connections_chosen credentials_chosen verifications_chosen
     """,
     (DEVELOP, "POST"): """
-        new_key new_webhook enable_webhook disable_webhook send_example
+        first_keys new_key new_webhook enable_webhook disable_webhook send_example
         recover_webhook resend_delivery
     """,
     (DEVELOP, "GET POST"): "rotate_key revoke_key rotate_secret remove_webhook",

@@ -67,7 +67,7 @@ def test_a_new_organization_takes_a_domain_that_leads_here(browser, page, monkey
         return http.Response(200, {}, answer, True, 0.0)
 
     monkeypatch.setattr(own_did.http, "get", get)
-    assert browser.send(new, **given).status_code == 200
+    assert browser.send(new, **given).status_code == 302
     assert WebvhDid.objects.get(tenant__name="Bank").host == domain
 
 
