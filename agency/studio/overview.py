@@ -13,14 +13,21 @@ from agency.studio.attention import list_attention_items
 from agency.studio.checklist import STORY, checklist_of
 from agency.studio.pages import MemberRequest, member_page
 from agency.words.messages import EVENTS
+from credentials.ledgers.reads import name_of_schema
 from tenants.lifecycle import statistics
-from tenants.lifecycle.statistics import DayCount
+from tenants.lifecycle.statistics import DayCount, OfferCount
 from tenants.models import Tenant
 from wallets.models import Wallet
 from webhooks.models import Event
 
 PERIODS = (7, 30)  # days
 MAX_EVENTS = 8
+# By the kind of what waits: its route, and what is said of it.
+WAITING = {
+    "offer": ("studio:credential", "Offer without an answer"),
+    "acceptance": ("studio:credential", "Accepted, and not issued yet"),
+    "request": ("studio:verification", "Request without an answer"),
+}
 LOOK_AGAIN_MS = 10_000
 # Of a chart. Both charts of a pair have the same scale.
 BAR_WIDTH, BAR_GAP, HEIGHT, LEAST_HEIGHT = 8, 2, 100, 4
@@ -52,6 +59,24 @@ class Chart(NamedTuple):
         return len(self.bars) * (BAR_WIDTH + BAR_GAP) - BAR_GAP
 
 
+class Step(NamedTuple):
+    """What became of the offers of a period. percent: of those offered, or None."""
+
+    label: str
+    number: int
+    percent: int | None = None
+
+
+class Wait(NamedTuple):
+    """An exchange that nobody has gone on with. url: the name of its route."""
+
+    pk: UUID
+    since: datetime
+    about: str
+    url: str
+    label: str
+
+
 class NewEvent(NamedTuple):
     pk: UUID
     title: str
@@ -78,15 +103,21 @@ def overview_context(request: MemberRequest, own: Wallet) -> dict[str, Any]:
     """
     days = 30 if request.GET.get("days") == "30" else 7
     counts = statistics.count_by_day(own, days, timezone.now())
+    offers, found = statistics.count_offers(own, days, timezone.now())
+    waiting = [describe_wait(one) for one in found]
     items = list_attention_items(request.membership)
     steps = checklist_of(request.membership)
     events = newest_events(request.tenant)
-    shown = repr((items, steps, counts, events))
+    shown = repr((items, steps, counts, offers, waiting, events))
     story = steps[: len(STORY)]
     return {
         "attention_items": items,
         "checklist": steps,
         "counts": counts,
+        "offer_steps": steps_of(offers),
+        "is_cut": offers.is_cut,
+        "valid_percent": share_of_valid(counts),
+        "waiting": waiting,
         "events": events,
         "first_steps": story,
         "more_steps": steps[len(STORY) :],
@@ -120,6 +151,35 @@ def draw_chart(counts: list[DayCount], name: str, label: str, scale: int) -> Cha
         x = place * (BAR_WIDTH + BAR_GAP)
         bars.append(Bar(count.day, number, x, HEIGHT - height, height))
     return Chart(name, label, sum(numbers), max(numbers), bars)
+
+
+def steps_of(offers: OfferCount) -> list[Step]:
+    """From the offer to its use. Nothing without an offer."""
+    if not offers.offered:
+        return []
+    return [
+        Step("Offered", offers.offered),
+        Step("Accepted", offers.accepted, percent_of(offers.accepted, offers.offered)),
+        Step("In use", offers.in_use, percent_of(offers.in_use, offers.offered)),
+    ]
+
+
+def share_of_valid(counts: list[DayCount]) -> int | None:
+    """The percentage of valid proofs among all that were checked, or None."""
+    valid = sum(count.valid_proofs for count in counts)
+    checked = valid + sum(count.invalid_proofs for count in counts)
+    return percent_of(valid, checked) if checked else None
+
+
+def percent_of(part: int, whole: int) -> int:
+    """Rounded down, so that 100 means all."""
+    return 100 * part // whole
+
+
+def describe_wait(found: statistics.Wait) -> Wait:
+    url, label = WAITING[found.kind]
+    about = name_of_schema(found.schema_id) if found.schema_id else ""
+    return Wait(found.pk, found.since, about, url, label)
 
 
 def newest_events(tenant: Tenant) -> list[NewEvent]:

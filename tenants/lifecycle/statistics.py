@@ -9,10 +9,12 @@ are, and only on days with more changes than that are the numbers some minutes o
 from collections import defaultdict
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Any, NamedTuple
+from uuid import UUID
 
 from django.db import connection
 
 from core.database.compiled_sql import literal
+from core.database.uuids import smallest_uuid7, unix_milliseconds
 from wallets.models import Wallet
 
 DAY = timedelta(days=1)
@@ -53,6 +55,59 @@ WITH offered AS (
 SELECT day, name, max(number) FROM counted WHERE day >= %(first)s GROUP BY 1, 2
 """
 
+# As above, offers are counted among what changed last; ids begin with their time. What
+# waits is found by the index on wallet, state and id.
+OFFERS_SQL = """
+WITH newest AS (
+    SELECT id, role, state, accepted_at FROM credentials_credential
+    WHERE wallet_id = {wallet} AND updated_at >= %(since)s
+    ORDER BY updated_at DESC, id DESC LIMIT %(limit)s
+), counted AS (
+    SELECT count(*), count(*) FILTER (WHERE accepted_at IS NOT NULL),
+        count(*) FILTER (WHERE state = 'Issued'),
+        (SELECT count(*) FROM newest) = %(limit)s
+    FROM newest WHERE role = 'issuer' AND state <> 'Proposed' AND id >= %(first)s
+), waiting (kind, id, since, schema_id) AS (
+    (SELECT 'offer', id, created_at, schema_id FROM credentials_credential
+    WHERE wallet_id = {wallet} AND state = 'Offered' AND role = 'issuer'
+    ORDER BY id LIMIT %(most)s)
+    UNION ALL
+    (SELECT 'acceptance', id, created_at, schema_id FROM credentials_credential
+    WHERE wallet_id = {wallet} AND state = 'Requested' AND role = 'issuer'
+    ORDER BY id LIMIT %(most)s)
+    UNION ALL
+    (SELECT 'request', id, created_at, '' FROM verifications_verification
+    WHERE wallet_id = {wallet} AND state = 'Requested' AND role = 'verifier'
+    ORDER BY id LIMIT %(most)s)
+), oldest AS (SELECT * FROM waiting ORDER BY since LIMIT %(most)s)
+SELECT counted.*, oldest.* FROM counted LEFT JOIN oldest ON true ORDER BY since
+"""
+MAX_WAITING = 3
+
+
+class OfferCount(NamedTuple):
+    """What became of offers by now. in_use: those issued and not revoked.
+
+    is_cut: whether there may be more, which did not change lately.
+    """
+
+    offered: int
+    accepted: int
+    in_use: int
+    is_cut: bool
+
+
+class Wait(NamedTuple):
+    """What nobody has gone on with: an `offer`, an `acceptance` of one, a `request`.
+
+    schema_id: of a credential, or "".
+    """
+
+    kind: str
+    pk: UUID
+    since: datetime
+    schema_id: str
+
 
 class DayCount(NamedTuple):
     """day: in UTC. offers: credentials offered. credentials: those issued."""
@@ -85,3 +140,26 @@ def count_by_day(own: Wallet, days: int, now: datetime) -> list[DayCount]:
             counts[day][name] = number
     shown = (first + number * DAY for number in range(days))
     return [DayCount(day, **counts[day]) for day in shown]
+
+
+def count_offers(
+    own: Wallet, days: int, now: datetime
+) -> tuple[OfferCount, list[Wait]]:
+    """Return what became of the offers of the last `days` days, and what waits longest.
+
+    In one query, which counts the MAX_CHANGED that changed last. own: as of
+    count_by_day().
+    """
+    first = now.astimezone(UTC).date() - (days - 1) * DAY
+    began = datetime.combine(first, time(), tzinfo=UTC)
+    given: dict[str, Any] = {
+        "since": began,
+        "first": smallest_uuid7(unix_milliseconds(began)),
+        "limit": MAX_CHANGED,
+        "most": MAX_WAITING,
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(OFFERS_SQL.format(wallet=literal(own.pk)), given)
+        rows = cursor.fetchall()
+    waiting = [Wait(*row[4:]) for row in rows if row[4]]
+    return OfferCount(*rows[0][:4]), waiting

@@ -28,7 +28,7 @@ from credentials.models.registry import RevocationRegistry
 from credentials.revocation import unlisted_indices
 from credentials.tasks import finish_what_was_left_behind
 from tenants.lifecycle.api.organizations import with_issuer
-from tenants.lifecycle.statistics import count_by_day
+from tenants.lifecycle.statistics import count_by_day, count_offers
 from tenants.models import ApiKey, Tenant
 from tests.factories import InboundMessageFactory
 from tests.support import queues
@@ -418,3 +418,20 @@ def test_the_days_of_an_organization_are_counted_from_its_last_changes(
     found = plan(*first)
     for model in (Credential, Verification):
         assert indexes_of(found, model) == {CHANGED[model]}
+
+
+def test_offers_are_counted_and_what_waits_longest_is_found_by_indexes(
+    faber, objects, monkeypatch
+):
+    monkeypatch.setattr("tenants.lifecycle.statistics.MAX_CHANGED", 100)
+    own = Wallet.of_organization(faber.tenant)
+    [statement] = statements_of(lambda: count_offers(own, 7, timezone.now()))
+    found = plan(*statement)
+    # All rows of the test wait, so that the primary key has them as early.
+    by_state = {
+        Credential: "credentials_wallet__d8d68f_idx",
+        Verification: "verificatio_wallet__06efd7_idx",
+    }
+    for model, index in by_state.items():
+        allowed = {index, CHANGED[model], INDEXES[model]}
+        assert set() < indexes_of(found, model) <= allowed

@@ -69,3 +69,31 @@ def test_the_newest_events_are_few_and_the_newest_first(browser, url, api):
     made = [api.post("/connections", {})["connectionId"] for _ in range(10)]
     newest = read(browser, url).partition('id="newest-events"')[2]
     assert re.findall("<code>([^<]+)</code>", newest)[:8] == made[:1:-1]
+
+
+def test_it_says_what_became_of_the_offers_and_how_many_checks_were_valid(
+    browser, url, college, api
+):
+    assert 'class="funnel"' not in read(browser, url)
+    alice, definition = api.hosts("Bob"), api.defines("name")
+    alice.receives(api, definition, {"name": "Bob"})
+    api.offers(alice, definition, {"name": "Bob"})
+    DailyUsageFactory(tenant=college.tenant, valid_proofs=2, invalid_proofs=1)
+    [funnel] = re.findall('<ul class="funnel">.*?</ul>', read(browser, url), re.S)
+    words = " ".join(re.sub("<[^>]+>", " ", funnel).split())
+    assert words == "Offered 2 Accepted 1 50 % In use 1 50 % Valid checks 66 %"
+
+
+def test_what_waits_longest_leads_to_its_page(browser, url, api):
+    assert 'id="waiting"' not in read(browser, url)
+    alice, definition = api.hosts("Bob"), api.defines("name", name="Badge")
+    offers = [api.offers(alice, definition, {"name": "Bob"}) for _ in range(2)]
+    api.asks(alice, attributes=[{"policyName": "name"}])
+    later = api.offers(alice, definition, {"name": "Bob"})
+    waiting = read(browser, url).partition('id="waiting"')[2].partition("</section>")[0]
+    assert waiting.count("<li>") == 3 and "Request without an answer" in waiting
+    assert "Offer without an answer: <bdi>Badge</bdi>" in waiting
+    assert all(f"/{one['credentialId']}" in waiting for one in offers)
+    assert later["credentialId"] not in waiting
+    for address in re.findall('href="([^"]+)"', waiting):
+        assert browser.get(address).status_code == 200
