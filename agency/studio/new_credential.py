@@ -16,6 +16,7 @@ from agency.holders.links.views import preview_offer
 from agency.studio.api_forms import read_parameters
 from agency.studio.choices import choose_from
 from agency.studio.definitions import get_definition
+from agency.studio.exchange.just_typed import note_typed
 from agency.studio.exchange.views import to_object_page
 from agency.studio.forms import focus_field
 from agency.studio.lists import DEFINITIONS
@@ -196,7 +197,9 @@ def new_credential(request: MemberRequest) -> HttpResponse:
     if "confirmed" not in request.POST:
         return render_form(request, form, is_preview=True)
     with refusals_above(form):
-        return to_object_page(send_offer(request, form))
+        offered = send_offer(request, form)
+        note_typed(request, offered)
+        return to_object_page(offered)
     return render_form(request, form)
 
 

@@ -1,5 +1,6 @@
 """The exchange page: one object, what became of it, and what can be done about it."""
 
+from collections.abc import Iterable
 from typing import Any
 from uuid import UUID
 
@@ -10,6 +11,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 
 from agency.studio.curl import example_call
 from agency.studio.exchange.api_answer import api_path
+from agency.studio.exchange.just_typed import may_see
 from agency.studio.exchange.kinds import (
     KINDS,
     AnyPage,
@@ -69,7 +71,7 @@ def render_exchange(
     if reveal_form:
         context["reveal_form"] = reveal_form
     if revealed:
-        card = page.card({value.name: value.text for value in revealed})
+        card = page.card(texts_of(revealed))
         context |= {"revealed": revealed, "is_watched": False, "card": card}
     return render(request, TEMPLATE, context)
 
@@ -87,14 +89,19 @@ def page_context(request: MemberRequest, page: AnyPage) -> dict[str, Any]:
     link = page.link() if may_act else ""
     values = page.masked_values()
     verdict = page.has_verdict
-    return vars(page.shown()) | {
+    shown = vars(page.shown())
+    is_typed = may_see(request, row)
+    if is_typed:  # until its time is over, the page looks whether it is
+        shown |= {"is_watched": True, "version": f"{shown['version']}-typed"}
+    return shown | {
+        "is_typed": is_typed,
         "list_page": page.list_url,
         "may_act": may_act,
         **page.actions(),
         "cancel_label": page.cancel_labels.get(row.role, ""),
         "form": OnceForm(),
         "has_verdict": verdict,
-        "card": page.card(),
+        "card": page.card(texts_of(page.attributes()) if is_typed else None),
         "policy": page.find_policy() if verdict else None,
         "reveal_form": RevealForm(initial={"reason": READS_ANSWER if verdict else ""}),
         "reads_answer": READS_ANSWER,
@@ -117,6 +124,10 @@ def page_context(request: MemberRequest, page: AnyPage) -> dict[str, Any]:
         "json": page.masked_json(request, links=may_act),
         "curl": example_call(api_path(row)),
     }
+
+
+def texts_of(values: Iterable[Value]) -> dict[str, str]:
+    return {value.name: value.text for value in values}
 
 
 def to_object_page(row: Subject) -> HttpResponse:

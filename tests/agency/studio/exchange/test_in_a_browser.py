@@ -4,6 +4,7 @@ import pytest
 
 from connections.models import Connection, OutboundMessage
 from credentials.models import Credential
+from tenants.models import Tenant
 from tests.agency.studio.exchange.conftest import url_of
 from tests.support import walks
 from tests.support.chromium import DESKTOP, MARKS, OPEN_ALL, PHONE, SMALLEST
@@ -77,6 +78,29 @@ def test_nothing_scrolls_sideways_and_all_is_our_own(visit, rows):
             page.resize(width, 800)
             assert page.evaluate(WIDE) == []
             assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+ENDS = """['.id-card', '.qr', '[aria-labelledby=state]', '.past > .card']
+  .map((one) => document.querySelector(`main ${one}`))
+  .filter(Boolean).map((one) => Math.round(one.getBoundingClientRect().bottom))"""
+
+
+def test_card_state_next_action_and_timeline_fit_a_screen(page, browser, walk, faber):
+    Tenant.objects.update(visitor_wallets=True)
+    rows = [
+        walks.credential(walk, "issuer", "Issued"),
+        walks.verification(walk, "verifier", "Accepted"),
+    ]
+    definition = faber.defines("name", name="Member")["definitionId"]
+    body = {"definitionId": definition, "credentialValues": {"name": "Ada"}}
+    by_link = faber.post("/credentials", body)["credentialId"]
+    rows.append(Credential.objects.get(pk=by_link))
+    page.sign_in(browser)
+    page.resize(DESKTOP, 800)
+    for row in rows:
+        page.open(url_of(row))
+        ends = page.evaluate(ENDS)
+        assert len(ends) >= 2 and max(ends) <= 800, (row.OBJECT_TYPE, ends)
 
 
 def test_the_page_follows_the_exchange_and_keeps_what_is_open(visit, page, walk):
