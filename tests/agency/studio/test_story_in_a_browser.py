@@ -15,9 +15,12 @@ pytestmark = chromium.MARKS
 PASSWORD = "correct horse battery"
 PIN = "284615"
 MAX_CLICKS = 18
-FIND = """(([where, text]) => [...document.querySelectorAll(
-    `${where} a, ${where} button:not([aria-hidden]), ${where} summary`)]
-  .find((one) => one.textContent.trim().startsWith(text)))"""
+FIND = """(([where, text]) => {
+  const found = [...document.querySelectorAll(
+    `${where} a, ${where} button:not([aria-hidden]), ${where} summary`)];
+  return found.find((one) => one.textContent.trim() === text)
+    || found.find((one) => one.textContent.trim().startsWith(text));
+})"""
 FILL = """(([name, value]) => {
   const one = document.querySelector(`main [name="${name}"]`);
   if (one.type === "checkbox") one.checked = value; else one.value = value;
