@@ -31,7 +31,11 @@ from credentials.ledgers.base import (
     tag_taken,
 )
 from credentials.models.card_display import check_display
-from credentials.models.definition import Claims, CredentialDefinition
+from credentials.models.definition import (
+    Claims,
+    CredentialDefinition,
+    check_recipient_attribute,
+)
 from credentials.models.definition_format import (
     DefinitionFormat,
     FormatOptions,
@@ -365,16 +369,6 @@ def check_claims(claims: Claims, attribute_names: list[str]) -> None:
         errors = {f"claims.{name}": [sentence] for name in unknown}
         message = f"claims: {', '.join(unknown)}: {sentence}"
         raise Invalid("invalid_request", message, errors)
-
-
-def check_recipient_attribute(name: str, attribute_names: list[str]) -> None:
-    """400 unless it names an attribute, as the schema spells it, or none."""
-    if name and name not in attribute_names:
-        message = (
-            f"The schema has no such attribute; it has {', '.join(attribute_names)}."
-        )
-        errors = {"recipientAttribute": [message]}
-        raise Invalid("invalid_request", f"recipientAttribute: {message}", errors)
 
 
 def _publish_remotely(wanted: DefinitionParameters) -> CredentialDefinition:

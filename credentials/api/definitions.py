@@ -205,6 +205,8 @@ def change_definition(definition: CredentialDefinition, body: dict[str, Any]) ->
         definition.change_notes(notes)
     if "display" in body:
         definition.change_display(body["display"])
+    if "recipientAttribute" in body:
+        definition.change_recipient_attribute(body["recipientAttribute"] or "")
 
 
 @transactions.atomic()

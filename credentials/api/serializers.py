@@ -355,6 +355,15 @@ class DefinitionChanges(NotesParameters):
     display = DisplayPart(
         required=False, help_text="In place of all that it had. `{}` clears it."
     )
+    recipientAttribute = serializers.CharField(
+        required=False,
+        allow_blank=True,
+        allow_null=True,
+        max_length=256,
+        trim_whitespace=False,
+        help_text="The attribute that names the person from now on: names that "
+        "credentials have stay. Null clears it.",
+    )
 
 
 class CredentialDefinitionFromSchemaParameters(CredentialDefinitionParameters):

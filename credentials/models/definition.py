@@ -272,6 +272,15 @@ class CredentialDefinition(Record, NotedRow):
         self.updated_at = timezone.now()
         self.save(update_fields=["display", "updated_at"])
 
+    def change_recipient_attribute(self, name: str) -> None:
+        """Let another attribute name the person, "" for none: of what is offered or
+        gets its values from now on. 400 `invalid_request` for one that is not there.
+        """
+        check_recipient_attribute(name, self.schema.attribute_names)
+        self.recipient_attribute = name
+        self.updated_at = timezone.now()
+        self.save(update_fields=["recipient_attribute", "updated_at"])
+
     @property
     def formats(self) -> list[str]:
         """The formats in which it is issued. The query of `sd_jwt`."""
@@ -394,3 +403,13 @@ def normalised_names(names: Iterable[str]) -> list[str]:
     Each is cut to 256 characters.
     """
     return [anoncreds.normalise_name(name)[:256] for name in names]
+
+
+def check_recipient_attribute(name: str, attribute_names: list[str]) -> None:
+    """400 unless it names an attribute, as the schema spells it, or none."""
+    if name and name not in attribute_names:
+        message = (
+            f"The schema has no such attribute; it has {', '.join(attribute_names)}."
+        )
+        errors = {"recipientAttribute": [message]}
+        raise Invalid("invalid_request", f"recipientAttribute: {message}", errors)

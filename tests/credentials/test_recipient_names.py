@@ -60,6 +60,48 @@ def test_values_that_follow_name_the_person_too(faber, licence, alice):
     assert name_in(faber.get("/credentials")[0]) == "Ann Lee"
 
 
+def test_another_attribute_names_the_people_of_later_offers(faber, alice):
+    definition = faber.defines("name", "year")
+    path = f"/definitions/credentials/{definition['definitionId']}"
+    early = faber.offers(alice, definition, values("Ann Lee"))
+    changed = faber.call("patch", path, {"recipientAttribute": "name"})
+    assert changed["recipientAttribute"] == "name"
+    assert changed["updatedAtUtc"] > definition["updatedAtUtc"]
+    named = faber.offers(alice, definition, values("Bo Kim"))
+    faber.call("patch", path, {"recipientAttribute": "year"})
+    assert name_in(faber.offers(alice, definition, values("Cy Poe"))) == "2020"
+    for offered, name in ((early, None), (named, "Bo Kim")):
+        shown = faber.get(f"/credentials/{offered['credentialId']}")
+        assert name_in(shown) == name
+    for none in (None, ""):
+        faber.call("patch", path, {"recipientAttribute": "name"})
+        cleared = faber.call("patch", path, {"recipientAttribute": none})
+        assert "recipientAttribute" not in cleared
+    assert name_in(faber.offers(alice, definition, values("Di Fox"))) is None
+
+
+def test_values_that_follow_a_change_name_the_person(faber, licence, alice):
+    offered = faber.offers(alice, licence)
+    path = f"/definitions/credentials/{licence['definitionId']}"
+    faber.call("patch", path, {"recipientAttribute": "year"})
+    alice.accepts_offer()
+    faber.put(f"/credentials/{offered['credentialId']}", values())
+    assert name_in(faber.get("/credentials")[0]) == "2020"
+
+
+@pytest.mark.parametrize("name", ["Name", "salary", ["name"], "x" * 257])
+def test_a_change_to_an_attribute_that_is_not_there_changes_nothing(
+    faber, licence, name
+):
+    path = f"/definitions/credentials/{licence['definitionId']}"
+    changes = {"recipientAttribute": name, "reference": "new"}
+    error = error_of(faber.call, "patch", path, changes)
+    assert_error(error, 400, "invalid_request")
+    assert list(error.body["errors"]) == ["recipientAttribute"]
+    kept = faber.get(path)
+    assert kept["recipientAttribute"] == "name" and "reference" not in kept
+
+
 @pytest.mark.parametrize("name", ["Name", "salary", 5, ["name"]])
 def test_an_attribute_that_is_not_there_is_refused(faber, name):
     error = error_of(faber.defines, "name", "year", recipientAttribute=name)
