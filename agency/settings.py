@@ -252,8 +252,8 @@ STAFF_SECOND_FACTOR = env.bool("STAFF_SECOND_FACTOR", default=True)
 # Sender of the studio's mail.
 DEFAULT_FROM_EMAIL = env.str("DEFAULT_FROM_EMAIL", default="agency@localhost")
 # Whether organizations may send the [links of their
-# offers](issue-many.md#mails-with-the-links) by mail from here, as `DEFAULT_FROM_EMAIL`.
-# Needs `EMAIL_URL`.
+# offers](issue-many.md#mails-with-the-links) by mail from here, as `DEFAULT_FROM_EMAIL`,
+# and holders be [told by mail](web-wallet.md#told-by-mail). Needs `EMAIL_URL`.
 ORGANIZATION_MAIL = env.bool("ORGANIZATION_MAIL", default=False)
 # Such mails of one organization in a day (UTC); a tenth in its first 24 hours.
 ORGANIZATION_MAILS_A_DAY = env.int("ORGANIZATION_MAILS_A_DAY", default=1000)
@@ -523,6 +523,7 @@ PERIODIC_TASKS = {
     "webhooks.tasks.maintain": 5,
     "agency.mails.tasks.send_webhook_notices": 30,
     "agency.mails.tasks.send_mailings": 5,
+    "agency.mails.tasks.mail_holders": 60,
     "webhooks.tasks.delete_old_events": 60,
     "connections.tasks.forget_messages": 60,
     "tenants.tasks.delete_old_sessions_and_pictures": 3600,

@@ -1,4 +1,4 @@
-"""The language in which a person wants mails, and who wants none of links."""
+"""The language in which a person wants mails, and who wants none, or had one today."""
 
 from django.conf import settings
 from django.db import models
@@ -28,6 +28,19 @@ class Unsubscribed(models.Model):
 
     digest = models.CharField(max_length=64, primary_key=True)
     created_at = models.DateTimeField(default=timezone.now)
+
+    def __str__(self) -> str:
+        return self.digest[:8]
+
+
+class AskedAddress(models.Model):
+    """That a mail has asked somebody to confirm this address, of whatever wallet.
+
+    digest: as of Unsubscribed.
+    """
+
+    digest = models.CharField(max_length=64, primary_key=True)
+    asked_at = models.DateTimeField()
 
     def __str__(self) -> str:
         return self.digest[:8]

@@ -7,6 +7,7 @@ from django.db import models
 from django.urls import reverse
 from django.utils import timezone
 
+from tenants import vault
 from tenants.models import Record, Tenant
 from wallets.models import Wallet
 
@@ -43,6 +44,20 @@ class PersonalLink(Record):
     made_by_visitor = models.BooleanField(default=False, db_default=False)
     # The connection of that link if one person may use it: it makes one wallet.
     made_by_connection = models.UUIDField(null=True)
+    # Where the holder is told that something waits, sealed; of a new link, nowhere. The
+    # other columns are about it: when it was given and confirmed, when a mail is next
+    # due and one was last begun, why there can be none.
+    mail_address = models.BinaryField(null=True)
+    mail_language = models.CharField(
+        max_length=2, blank=True, default="", db_default=""
+    )
+    mail_given_at = models.DateTimeField(null=True)
+    mail_confirmed_at = models.DateTimeField(null=True)
+    mail_due_at = models.DateTimeField(null=True)
+    mail_sent_at = models.DateTimeField(null=True)
+    mail_problem = models.CharField(
+        max_length=40, blank=True, default="", db_default=""
+    )
 
     class Meta:
         indexes = [
@@ -55,6 +70,11 @@ class PersonalLink(Record):
                 fields=["made_by_connection"],
                 condition=models.Q(made_by_connection__isnull=False),
                 name="wallet_link_made_by",
+            ),
+            models.Index(
+                fields=["mail_due_at"],
+                condition=models.Q(mail_due_at__isnull=False),
+                name="wallet_link_mail_due",
             ),
         ]
 
@@ -69,6 +89,13 @@ class PersonalLink(Record):
     def url(self) -> str:
         """The address with the token, which only a new or a found link has."""
         return settings.PUBLIC_URL + reverse("web_wallet:open", args=[self.token])
+
+    def sealed_address(self, address: str) -> bytes | None:
+        return vault.sealed_value(self, "mail_address", address)
+
+    def unsealed_address(self) -> str:
+        """The mail address of the holder, or ""."""
+        return vault.unseal(self, "mail_address") or ""
 
     @property
     def expires_at(self) -> datetime | None:

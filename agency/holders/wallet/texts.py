@@ -56,6 +56,13 @@ ERRORS = {
         "This link has made a wallet before, with a PIN. Open it in the browser in "
         "which it was made, or ask for a new link."
     ),
+    "bad_mail_address": gettext_lazy(
+        "This is no mail address, such as alice@example.org."
+    ),
+    "mail_link_gone": gettext_lazy(
+        "This link confirms no mail address any more. Give the address once more in your "
+        "wallet, under “Me”."
+    ),
     "bad_link": NO_LINK,
     "bad_credentialData": NO_LINK,
     "bad_verificationData": NO_LINK,

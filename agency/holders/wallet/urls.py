@@ -5,6 +5,7 @@ from django.urls import path
 from agency.holders.wallet import (
     given_links,
     link_acceptance,
+    mail_pages,
     switching,
     views,
     visitors,
@@ -19,7 +20,9 @@ urlpatterns = [
     path("w/switch", switching.switch_wallet, name="switch"),
     path("w/colors.css", views.show_colors, name="colors"),
     path("w/manifest.json", views.show_manifest, name="manifest"),
-    path("w/me", views.show_me, name="me"),
+    path("w/me", mail_pages.show_me, name="me"),
+    path("w/mail", mail_pages.change_address, name="change_mail"),
+    path("w/mail/<str:token>", mail_pages.show_confirmation, name="confirm_mail"),
     path("w/leave", views.leave, name="leave"),
     path("w/left", views.show_left, name="left"),
     path("w/inbox", views.show_inbox, name="inbox"),

@@ -135,12 +135,6 @@ def show_own_link(request: HttpRequest, link: PersonalLink) -> HttpResponse:
     return show_page(request, link, "keep", context)
 
 
-@wallet_page("GET", "HEAD")
-def show_me(request: HttpRequest, link: PersonalLink) -> HttpResponse:
-    """Where the personal link is, and the way out."""
-    return show_page(request, link, "me", {})
-
-
 @link_page("GET", "HEAD")
 def ask_to_leave(request: HttpRequest, link: PersonalLink) -> HttpResponse:
     return show_page(request, link, "leave", {})

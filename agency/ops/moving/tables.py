@@ -82,6 +82,12 @@ HELD = UNCLAIMED | {
 }
 
 
+# Whoever writes the file could send mails to anybody: holders confirm once more.
+NO_ADDRESS = {
+    "mail_address": "NULL", "mail_language": "''", "mail_given_at": "NULL",
+    "mail_confirmed_at": "NULL", "mail_due_at": "NULL", "mail_sent_at": "NULL",
+    "mail_problem": "''",
+}  # fmt: skip
 # The person is of the installation.
 OF_NOBODY = {"made_by_id": "NULL"}
 
@@ -186,7 +192,7 @@ BULK = (
         f"key_id IN (SELECT id FROM wallets_key WHERE {OF_TENANT})",
     ),
     Part("holderpages_closedlink"),
-    Part("webwallet_personallink"),
+    Part("webwallet_personallink", changes=NO_ADDRESS),
     Part("credentials_schema"),
     Part(
         "credentials_credentialdefinition",
@@ -276,6 +282,7 @@ PARTS = OPENING + BULK + CLOSING
 # Why the rows of the other tables stay.
 LEFT_BEHIND = {
     "credentials_mailday": "how many mails this installation sent",
+    "mails_askedaddress": "whom this installation has asked today",
     "mails_unsubscribed": "who wants no mails of this installation",
     "credentials_spentnonce": "of requests of the last minutes",
     "credentials_lastdocument": "of organizations that were deleted there",

@@ -20,6 +20,7 @@ from django.utils import timezone
 from rest_framework.views import APIView
 
 from agency.holders.wallet.links import create_link
+from agency.holders.wallet.mail_address import confirmation_url
 from agency.mails.unsubscribing import link_for
 from connections.models import Connection, OutboundMessage
 from credentials.ledgers.webvh import own_did
@@ -102,6 +103,7 @@ PAGES: dict[str, str] = {
     "web_wallet:accept_link": HOLDER,
     "web_wallet:keep": HOLDER,
     "web_wallet:me": HOLDER,
+    "web_wallet:confirm_mail": VISITOR,
     "docs": VISITOR,
     "error_codes": VISITOR,
     "account_logout": OWNER,
@@ -343,6 +345,7 @@ NO_PAGES: dict[str, str] = {
     "studio:revoke_wallet_link": ACTION,
     "web_wallet:open": MOVED,
     "web_wallet:new": ACTION,
+    "web_wallet:change_mail": ACTION,
     "web_wallet:colors": DATA,
     "web_wallet:manifest": DATA,
     "studio:settings_colors": DATA,
@@ -500,11 +503,17 @@ class World(world.World):
         self.guarded, self.halfway = asked_again(guarded), half_signed_in()
         self.holder = opens_wallet(self.alice)
         other = Wallet.objects.get(owner_name=self.called.holder[::-1])
-        self.holder.get(f"/w/{create_link(other, by=audit.SYSTEM).token}")
+        given = create_link(other, by=audit.SYSTEM)
+        self.holder.get(f"/w/{given.token}")
+        given.mail_given_at = timezone.now()
+        given.save()
         self.forgetful, parts = resets_password()
         self.parts = {
             "unsubscribe": {"token": link_for("ann@club.example").rpartition("/")[2]},
             "kiosk": {"token": self.kiosk["url"].rpartition("/")[2]},
+            "web_wallet:confirm_mail": {
+                "token": confirmation_url(given).rpartition("/")[2]
+            },
             "account_confirm_email": {"key": key_of_mail()},
             "account_reset_password_from_key": parts,
             "mfa_edit_webauthn": {"pk": passkey.pk},

@@ -1,0 +1,75 @@
+"""Me, with the holder's mail address, and the page that confirms it."""
+
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.utils import translation
+
+from agency.holders.wallet import mail_address, texts
+from agency.holders.wallet.models import PersonalLink
+from agency.holders.wallet.pages import (
+    guard,
+    in_language_of,
+    show_page,
+    wallet_page,
+    with_language,
+)
+from core.api.exceptions import set_retry_after
+from core.errors import AgencyError, NotFound
+from credentials.models.mailing import is_on
+
+
+@wallet_page("GET", "HEAD")
+def show_me(request: HttpRequest, link: PersonalLink) -> HttpResponse:
+    """Where the personal link is, where the holder is told, and the way out."""
+    return show_page(request, link, "me", address_context(link))
+
+
+def address_context(link: PersonalLink) -> dict[str, Any]:
+    return {
+        "may_mail": is_on(),
+        "address": link.unsealed_address(),
+        "is_confirmed": link.mail_confirmed_at is not None,
+        "has_problem": bool(link.mail_problem),
+    }
+
+
+@wallet_page("POST")
+def change_address(request: HttpRequest, link: PersonalLink) -> HttpResponse:
+    """Keep an address, or with the button `remove` none. What is wrong is shown."""
+    if "remove" in request.POST:
+        mail_address.forget_address(link)
+        return redirect("web_wallet:me")
+    given = request.POST.get("address", "")
+    try:
+        mail_address.give_address(link, given, translation.get_language() or "en")
+    except NotFound:  # the link was replaced meanwhile
+        raise
+    except AgencyError as error:
+        context = address_context(link) | {"given": given[:254], "error": error}
+        context["message"] = texts.describe_error(error)
+        response = show_page(request, link, "me", context, status=error.status)
+        set_retry_after(response, error)
+        return response
+    return redirect("web_wallet:me")
+
+
+def confirm(request: HttpRequest, token: str) -> HttpResponse:
+    """Ask whether the address is confirmed; a POST does it.
+
+    Programs that look at the links in mails open them too.
+    """
+    link = mail_address.find_given(token)
+    if request.method == "POST":
+        mail_address.confirm_address(link)
+        link.refresh_from_db(fields=["mail_confirmed_at"])
+    tenant = link.wallet.tenant
+    with in_language_of(request, tenant) as language:
+        context = {"organization": tenant.name, "is_confirmed": link.mail_confirmed_at}
+        response = show_page(request, None, "confirm_mail", context)
+    response["Referrer-Policy"] = "no-referrer"
+    return with_language(response, language)
+
+
+show_confirmation = guard(("GET", "HEAD", "POST"), confirm, confirm)
