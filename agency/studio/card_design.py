@@ -14,6 +14,7 @@ from django.http import HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.utils import translation
 
+from agency.holders.links.views import preview_offer
 from agency.studio.definitions import example_card, get_definition
 from agency.studio.pages import MemberRequest, member_page
 from agency.words.cards import draw_card
@@ -173,8 +174,9 @@ def text_field(label: str, initial: str) -> forms.CharField:
 def design_cards(request: MemberRequest, object_id: UUID) -> HttpResponse:
     """Show the form beside the card. POST saves it; with `look` it only draws the card.
 
-    With `live`, which the page sends while somebody types, only the card is answered,
-    and what becomes of a picture that was chosen.
+    The card is on the page of its offer, as on a phone. With `live`, which the form
+    sends while somebody types, only that is answered, and what becomes of a picture
+    that was chosen.
     """
     definition = get_definition(request.tenant, object_id)
     given, refusal = store_upload(request)
@@ -191,13 +193,14 @@ def design_cards(request: MemberRequest, object_id: UUID) -> HttpResponse:
             messages.success(request, "All cards of this kind look like this now.")
             return redirect("studio:definition", request.tenant.pk, definition.pk)
         definition.display = form.display
-    language = form["language"].value()
-    with translation.override(language if language in LANGUAGES else "en"):
-        card = example_card(definition)
-    context = {
+    chosen = form["language"].value()
+    language = chosen if chosen in LANGUAGES else "en"
+    with translation.override(language):
+        page = preview_offer(example_card(definition))
+    context = page | {
         "form": form,
         "definition": definition,
-        "card": card,
+        "shown_in": language,
         "has_upload": "upload" in request.FILES,
     }
     template = f"{TEMPLATE}#live" if "live" in request.POST else TEMPLATE

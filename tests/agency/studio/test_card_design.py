@@ -50,6 +50,7 @@ def test_looking_saves_nothing_and_speaks_the_language(browser, page, api):
         shown = unescape(browser.post(page, CHOSEN | {button: "yes"}).text)
         card = shown.partition('class="id-card')[2]
         assert "Mitgliedskarte" in card and "Jahr" in card and "#ffd84d" in card
+        assert "bietet Ihnen eine Karte an" in shown and 'lang="de" dir="ltr"' in shown
         assert ("<form" not in shown) is is_part
     [kept] = api.get("/definitions/credentials")
     assert kept["display"] == {"names": {"it": "Tessera"}}
