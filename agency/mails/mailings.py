@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache, partial
 from itertools import chain
@@ -320,6 +321,25 @@ def start(mailing: Mailing) -> Mailing:
     mailing.paused_at = None
     mailing.notify_worker()
     return mailing
+
+
+@contextmanager
+def discarded_unless_begun(
+    prepare: Callable[[], Mailing],
+) -> Iterator[Callable[[], Mailing]]:
+    """A `prepare` whose mailing is deleted if the block fails before start()."""
+    held = []
+
+    def prepare_and_note() -> Mailing:
+        held.append(prepare())
+        return held[-1]
+
+    try:
+        yield prepare_and_note
+    except Exception:
+        unbegun = Mailing.objects.filter(paused_at__isnull=False)
+        unbegun.filter(pk__in=[one.pk for one in held]).delete()
+        raise
 
 
 @transactions.atomic()
