@@ -27,6 +27,7 @@ NOT_SEALED = {
     "verifications_kiosk.sha256": "a digest",
     "webwallet_personallink.digest": "a digest",
     "webwallet_pintry.address": "a keyed digest",
+    "webwallet_showncard.digest": "a digest",
     "webwallet_walletsession.digest": "a digest",
     "connections_outboundmessage.envelope": "a message packed for another agent",
     "connections_seenmessage.digest": "a digest of a message id",

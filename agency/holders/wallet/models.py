@@ -1,4 +1,4 @@
-"""The personal link of a hosted wallet, the tries of its PIN, and its sessions."""
+"""The personal link of a hosted wallet, and what is bound to it: tries, sessions, codes."""
 
 from datetime import datetime, timedelta
 
@@ -148,3 +148,36 @@ class WalletSession(Record):
 
     def __str__(self) -> str:
         return f"session of the {self.link}"
+
+
+class ShownCard(Record):
+    """A code that a holder shows, so that a verifier who scans it may ask this wallet.
+
+    It is taken once, within shown_cards.LIFETIME. Then it leads to the request.
+    """
+
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, db_constraint=False)
+    link = models.ForeignKey(
+        PersonalLink,
+        on_delete=models.CASCADE,
+        db_constraint=False,
+        related_name="shown_cards",
+    )
+    # The SHA-256 of the token, by which it is found.
+    digest = models.BinaryField(unique=True)
+    # The token of the link with the request; empty until somebody has taken the code.
+    request_token = models.CharField(max_length=32, default="", db_default="")
+    taken_at = models.DateTimeField(null=True)
+
+    class Meta:
+        indexes = [models.Index(fields=["created_at"])]
+        constraints = [
+            models.CheckConstraint(
+                condition=models.Q(taken_at=None, request_token="")
+                | (models.Q(taken_at__isnull=False) & ~models.Q(request_token="")),
+                name="taken_card_has_request",
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"code of the {self.link}"

@@ -1,14 +1,15 @@
-"""What ends by itself: sessions of holders, tries of PINs, wallets nobody opened."""
+"""What ends by itself: sessions, tries of PINs, shown codes, wallets nobody opened."""
 
 from celery import shared_task
 
-from agency.holders.wallet import pins, sessions, visitors
+from agency.holders.wallet import pins, sessions, shown_cards, visitors
 
 
 @shared_task
 def forget_ended_sessions() -> None:
     sessions.forget_ended_sessions()
     pins.forget_old_tries()
+    shown_cards.forget_old_cards()
     visitors.remove_unopened()
 
 

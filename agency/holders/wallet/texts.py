@@ -38,6 +38,11 @@ ERRORS = {
         "Choose 6 to 12 digits that nobody guesses at once: no date, no year, nothing "
         "repeated and no row of keys."
     ),
+    "card_not_takeable": gettext_lazy(
+        "This is no code of a card, or it was scanned before or is older than a minute. "
+        "Show a new one."
+    ),
+    "not_provable": gettext_lazy("The wallet of this card cannot answer here."),
     "wrong_state": gettext_lazy(
         "This was answered before, or withdrawn meanwhile. Nothing was done twice."
     ),

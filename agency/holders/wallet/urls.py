@@ -6,6 +6,7 @@ from agency.holders.wallet import (
     given_links,
     link_acceptance,
     mail_pages,
+    showing,
     switching,
     views,
     visitors,
@@ -35,10 +36,14 @@ urlpatterns = [
         "w/requests/<uuid:object_id>/part", views.show_request_part, name="request_part"
     ),
     path("w/history", views.show_history, name="history"),
+    path("w/show", showing.show_card, name="show"),
+    path("w/show/<uuid:object_id>", showing.show_card_part, name="show_part"),
     path("w/keep", views.show_own_link, name="keep"),
     path("w/new/<str:token>", visitors.new_wallet, name="new"),
     path("w/take/<str:token>", link_acceptance.accept_link, name="accept_link"),
     path("w/<str:token>", views.open_link, name="open"),
+    path("card/<str:token>", showing.show_stranger, name="shown_card"),
+    path("kiosk/<str:token>/card", showing.scan_at_kiosk, name="kiosk_card"),
 ]
 wallet_api = [
     route(

@@ -32,6 +32,7 @@ from agency.holders.wallet.pages import (
     wallet_page,
     with_language,
 )
+from agency.holders.wallet.shown_cards import waiting_requests
 from agency.words.cards import BACKGROUND, definitions_of
 from agency.words.links import LinkState, heading
 from agency.words.reasons import translated_reason
@@ -107,7 +108,7 @@ def enter_pin(request: HttpRequest, link: PersonalLink) -> HttpResponse:
     # Who has come by the page of a link goes on with it; others to what waits.
     if take:
         response = redirect("web_wallet:accept_link", take)
-    elif holdings.awaits_holder(link.wallet):
+    elif holdings.awaits_holder(link.wallet) or waiting_requests(link):
         response = redirect("web_wallet:inbox")
     else:
         response = redirect("web_wallet:cards")
@@ -204,7 +205,7 @@ def inbox_context(link: PersonalLink) -> dict[str, Any]:
     ids = [row.definition_id for row in offered]
     known = definitions_of(link.tenant_id, ids) if ids else {}
     holdings.name_cards(offered, known)
-    rows = offered + holdings.newest(requests).rows
+    rows = offered + holdings.newest(requests).rows + waiting_requests(link)
     rows.sort(key=lambda row: row.pk, reverse=True)
     listed = " ".join(f"{row.pk} {row.state}" for row in rows)
     version = hashlib.sha256(listed.encode()).hexdigest()[:16]

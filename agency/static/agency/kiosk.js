@@ -20,7 +20,23 @@ function show(trouble) {
   if (trouble && deadline) return;
   for (const one of document.querySelectorAll(".trouble")) one.hidden = one.id !== trouble;
   state().hidden = trouble !== "";
+  offerScan();
 }
+
+// A code that a holder shows is scanned while the kiosk asks. A scanner types like a keyboard.
+const scanned = document.getElementById("scan");
+const field = document.getElementById("card");
+
+function offerScan() {
+  const isAsking = state().dataset.state === "asking";
+  if (isAsking && scanned.hidden) document.getElementById("said").textContent = "";
+  scanned.hidden = !isAsking || state().hidden;
+}
+
+document.addEventListener("keydown", (event) => {
+  if (scanned.hidden || event.key.length !== 1 || event.ctrlKey || event.metaKey || event.altKey) return;
+  if (!event.target.closest("input, button, summary, a")) field.focus();
+});
 
 function startTime() {
   const seconds = Number(state().dataset.seconds || 0);
@@ -33,6 +49,7 @@ function clearAnswer() {
   deadline = 0;
   state().replaceChildren();
   document.getElementById("state-change").textContent = "";
+  offerScan();
   if (!navigator.onLine) show("no-network");
   look();
 }
@@ -106,7 +123,11 @@ document.addEventListener("htmx:afterRequest", ({ detail }) => {
   const isRead = (status >= 200 && status < 300) || status === 404;
   show(isRead ? "" : status === 0 ? "no-network" : "no-service");
 });
-document.addEventListener("htmx:afterSwap", () => {
+document.addEventListener("htmx:afterSwap", ({ detail }) => {
+  if (detail.requestConfig.elt === scanned) {
+    scanned.reset();
+    return;
+  }
   startTime();
   show("");
   hear(state().dataset.state);

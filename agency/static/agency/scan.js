@@ -22,6 +22,8 @@ async function scan(place) {
   await video.play();
   const text = await read(video, new BarcodeDetector({ formats: ["qr_code"] }));
   for (const track of stream.getTracks()) track.stop();
+  video.remove();
+  button.hidden = false;
   const field = document.getElementById(place.dataset.scans);
   field.value = text;
   field.form.requestSubmit();

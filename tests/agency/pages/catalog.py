@@ -97,6 +97,8 @@ PAGES: dict[str, str] = {
     "web_wallet:cards": HOLDER,
     "web_wallet:inbox": HOLDER,
     "web_wallet:add": HOLDER,
+    "web_wallet:show": HOLDER,
+    "web_wallet:shown_card": VISITOR,
     "web_wallet:offer": HOLDER,
     "web_wallet:request": HOLDER,
     "web_wallet:history": HOLDER,
@@ -154,6 +156,7 @@ PAGES: dict[str, str] = {
     "studio:mail_credential": OWNER,
     "studio:policies": OWNER,
     "studio:policy": OWNER,
+    "studio:scan_card": OWNER,
     "studio:new_policy": OWNER,
     "studio:new_verification": OWNER,
     "studio:revoke_credential": OWNER,
@@ -264,6 +267,8 @@ NO_PAGES: dict[str, str] = {
     "link_colors": DATA,
     "open_wallet": MOVED,
     "kiosk_screen": DATA,
+    "web_wallet:kiosk_card": DATA,
+    "web_wallet:show_part": DATA,
     "kiosk_colors": DATA,
     "invitation_qr": DATA,
     "docs_examples": DATA,
@@ -510,6 +515,7 @@ class World(world.World):
         self.forgetful, parts = resets_password()
         self.parts = {
             "unsubscribe": {"token": link_for("ann@club.example").rpartition("/")[2]},
+            "web_wallet:shown_card": {"token": "agc_x"},
             "kiosk": {"token": self.kiosk["url"].rpartition("/")[2]},
             "web_wallet:confirm_mail": {
                 "token": confirmation_url(given).rpartition("/")[2]
@@ -523,6 +529,10 @@ class World(world.World):
             "web_wallet:request": {"object_id": open_in(self.alice, Verification)},
             "studio:deletion": {"tenant_id": self.deleted_soon()},
             "studio:imported": {"tenant_id": self.imported()},
+            "studio:scan_card": {
+                "tenant_id": self.tenant.pk,
+                "object_id": self.ids["policy_id"],
+            },
             "studio:credential_person": {
                 "tenant_id": self.tenant.pk,
                 "object_id": self.ids["offer_id"],

@@ -30,7 +30,7 @@ def routes(resolver=None, prefix=""):
 
 # Pages that need no token of a form: they change nothing, or their link is the secret.
 PAGES_WITHOUT_TOKEN = (
-    "docs", "kiosk/<str:token>/screen", "unsubscribe/<str:token>"
+    "docs", "kiosk/<str:token>/card", "kiosk/<str:token>/screen", "unsubscribe/<str:token>"
 )  # fmt: skip
 # The API's, and safe with a token. A page below `.well-known` is as public as the rest.
 READ_ONLY = (

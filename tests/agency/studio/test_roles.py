@@ -53,7 +53,7 @@ ROUTES = {
         definition_revocation definition_design new_credential revoke_credential bulks remove_bulk
         mail_bulk mail_credential
         new_wallet remove_wallet new_policy new_verification new_kiosk revoke_kiosk
-        new_simulated_holder simulated_holder
+        scan_card new_simulated_holder simulated_holder
         connections_chosen credentials_chosen verifications_chosen
     """,
     (DEVELOP, "POST"): """
