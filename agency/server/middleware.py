@@ -37,6 +37,9 @@ PAGE_POLICY = (
     "'none'; form-action 'self'; frame-ancestors 'none'"
 )
 
+# What else a page may use: no camera, unless it scans (allow_camera()).
+FEATURES = "camera=({}), geolocation=(), microphone=(), payment=(), usb=()"
+
 
 def request_id(get_response: Next) -> Next:
     """Give the request an id, for the response, log lines, events and the audit log."""
@@ -177,15 +180,27 @@ def too_large_response(limit: int) -> HttpResponse:
 
 
 def content_security_policy(get_response: Next) -> Next:
-    """Restrict pages to resources of this host, without inline scripts and styles."""
+    """Restrict pages to resources of this host, without inline scripts and styles.
+
+    A page may use no camera either, unless its view called allow_camera().
+    """
 
     def middleware(request: HttpRequest) -> HttpResponseBase:
         response = get_response(request)
         if response.get("Content-Type", "").startswith("text/html"):
             response.headers.setdefault("Content-Security-Policy", PAGE_POLICY)
+            response.headers.setdefault("Permissions-Policy", FEATURES.format(""))
         return response
 
     return middleware
+
+
+def allow_camera(response: HttpResponse) -> HttpResponse:
+    """Let a page scan: use the camera, and run what reads codes, which is WebAssembly."""
+    response["Permissions-Policy"] = FEATURES.format("self")
+    scripts = "script-src 'self' 'wasm-unsafe-eval'"
+    response["Content-Security-Policy"] = f"{PAGE_POLICY}; {scripts}"
+    return response
 
 
 class DatabaseOutage:

@@ -8,6 +8,7 @@ from django.http import HttpResponse
 from django.shortcuts import render
 
 from agency.holders.wallet import shown_cards
+from agency.server.middleware import allow_camera
 from agency.studio.exchange.views import to_object_page
 from agency.studio.pages import MemberRequest, member_page, refusals_above
 from agency.studio.policies import get_policy
@@ -57,4 +58,4 @@ def scan_card(request: MemberRequest, object_id: UUID) -> HttpResponse:
             messages.success(request, WAITS)
             return to_object_page(asked)
     context = {"form": form, "policy": policy}
-    return render(request, "studio/scan_card.html", context)
+    return allow_camera(render(request, "studio/scan_card.html", context))

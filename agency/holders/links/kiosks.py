@@ -21,6 +21,7 @@ from agency.holders.links.contents import contents_of
 from agency.holders.links.languages import choose_language
 from agency.holders.links.links import Kind, Link
 from agency.holders.links.views import public_host
+from agency.server.middleware import allow_camera
 from agency.words.asking import card_asked, definition_ids, label_asked
 from agency.words.cards import definitions_of
 from agency.words.links import with_name
@@ -83,7 +84,7 @@ def with_kiosk(view: View) -> View:
 def show_kiosk(request: HttpRequest, token: str, kiosk: Kiosk | None) -> HttpResponse:
     """The page, without a request: previews of a link must not make any."""
     state = "starting" if kiosk else CLOSED
-    return kiosk_response(request, token, kiosk, {"state": state})
+    return allow_camera(kiosk_response(request, token, kiosk, {"state": state}))
 
 
 @csrf_exempt  # the token in the address is all that this needs

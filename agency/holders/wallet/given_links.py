@@ -17,6 +17,7 @@ from agency.holders.wallet.link_acceptance import CODE_ERRORS, read_code
 from agency.holders.wallet.models import PersonalLink
 from agency.holders.wallet.pages import show_page, wallet_page
 from agency.holders.wallet.texts import describe_error
+from agency.server.middleware import allow_camera
 from agency.words.cards import BACKGROUND, Card, place_entries
 from agency.words.links import LinkState, heading
 from core.api.exceptions import set_retry_after
@@ -47,7 +48,7 @@ def read_given(request: HttpRequest, link: PersonalLink) -> HttpResponse:
     Errors are shown in the page, which asks again.
     """
     if request.method != "POST":
-        return show_page(request, link, "add", {})
+        return allow_camera(show_page(request, link, "add", {}))
     given = request.POST.get("link", "").strip()
     offered_by = request.POST.get("issuer", "")
     shown: dict[str, Any] = {"given": given if len(given) <= MAX_LINK else ""}
@@ -68,8 +69,8 @@ def read_given(request: HttpRequest, link: PersonalLink) -> HttpResponse:
         shown |= {"error": error, "message": describe_error(error)}
         response = show_page(request, link, "add", shown, status=error.status)
         set_retry_after(response, error)
-        return response
-    return show_page(request, link, "add", shown)
+        return allow_camera(response)
+    return allow_camera(show_page(request, link, "add", shown))
 
 
 def limit_calls(wallet: Wallet) -> None:

@@ -1,12 +1,13 @@
 "use strict";
 
-// Fills a field with the link in a code before the camera, and sends its form. Where the browser cannot read
-// codes, there is no button. Nothing of the picture leaves the browser.
+// Fills a field with what a code before the camera says, and sends its form. Nothing of the picture leaves the
+// browser. Where that cannot read codes, a library is loaded once the camera is started (barcode/LICENSE.txt).
 const EVERY_MS = 250;
+const FORMATS = ["qr_code"];
 
 async function scan(place) {
-  const video = document.createElement("video");
   const [button] = place.querySelectorAll("button");
+  const name = button.textContent;
   let stream;
   try {
     stream = await navigator.mediaDevices.getUserMedia({ video: { facingMode: "environment" } });
@@ -14,30 +15,63 @@ async function scan(place) {
     place.hidden = true;
     return;
   }
-  button.hidden = true;
+  const video = document.createElement("video");
   video.playsInline = true;
   video.muted = true;
   video.srcObject = stream;
-  place.append(video);
-  await video.play();
-  const text = await read(video, new BarcodeDetector({ formats: ["qr_code"] }));
+  place.prepend(video);
+  button.textContent = place.dataset.stop;
+  const stopped = new AbortController();
+  button.addEventListener("click", () => stopped.abort(), { once: true, signal: stopped.signal });
+  let text = "";
+  try {
+    await video.play();
+    text = await read(video, await makeDetector(place), stopped.signal);
+  } catch {  // the library cannot be loaded
+    place.hidden = true;
+  }
+  stopped.abort();
   for (const track of stream.getTracks()) track.stop();
   video.remove();
-  button.hidden = false;
+  button.textContent = name;
+  if (!text) return;
   const field = document.getElementById(place.dataset.scans);
   field.value = text;
   field.form.requestSubmit();
 }
 
-async function read(video, detector) {
-  for (;;) {
-    const [found] = await detector.detect(video).catch(() => []);
+async function makeDetector(place) {
+  if ("BarcodeDetector" in window) {
+    const known = await BarcodeDetector.getSupportedFormats();
+    if (known.includes(FORMATS[0])) return new BarcodeDetector({ formats: FORMATS });
+  }
+  if (!window.BarcodeDetectionAPI) {
+    const script = document.createElement("script");
+    const loaded = new Promise((done, failed) => { script.onload = done; script.onerror = failed; });
+    script.src = place.dataset.library;
+    document.head.append(script);
+    await loaded;
+  }
+  BarcodeDetectionAPI.prepareZXingModule({ overrides: { locateFile: () => place.dataset.wasm } });
+  return new BarcodeDetectionAPI.BarcodeDetector({ formats: FORMATS });
+}
+
+async function read(video, detector, signal) {
+  let failures = 0;
+  while (!signal.aborted) {
+    const [found] = await detector.detect(video).catch((error) => {
+      failures += 1;
+      if (failures > 20) throw error;  // not only the first pictures of a camera
+      return [];
+    });
     if (found?.rawValue) return found.rawValue;
     await new Promise((done) => { setTimeout(done, EVERY_MS); });
   }
+  return "";
 }
 
 for (const place of document.querySelectorAll("[data-scans]")) {
-  place.hidden = !("BarcodeDetector" in window && navigator.mediaDevices);
-  place.querySelector("button").addEventListener("click", () => scan(place));
+  place.hidden = !navigator.mediaDevices;
+  const [button] = place.querySelectorAll("button");
+  button.addEventListener("click", () => { if (!place.querySelector("video")) scan(place); });
 }

@@ -96,6 +96,10 @@ def test_every_page_is_private_framed_by_nobody_and_runs_only_our_files(all_page
     for page in all_pages:
         headers, address = page.headers, page.address
         policy = headers["Content-Security-Policy"]
+        may_scan = "data-scans=" in page.content
+        assert ("camera=(self)" in headers["Permissions-Policy"]) == may_scan, address
+        assert ("'wasm-unsafe-eval'" in policy) == may_scan, address
+        policy = policy.replace("'wasm-unsafe-eval'", "")
         assert "default-src 'self'" in policy and "unsafe" not in policy, address
         assert "frame-ancestors 'none'" in policy, address
         assert headers["X-Frame-Options"] == "DENY", address

@@ -2,6 +2,7 @@
 
 import pytest
 
+from connections.api import qr_codes
 from tests.agency.holders.wallet.conftest import (
     PIN,
     VALUES,
@@ -9,8 +10,10 @@ from tests.agency.holders.wallet.conftest import (
     link_of,
     opens_wallet,
 )
+from tests.agency.studio.conftest import browser_with
 from tests.support.chromium import MARKS
 from tests.support.openid_hosts import issuing, verifying
+from tests.support.policies import policy
 
 pytestmark = MARKS
 NAME = {"policyName": "Who", "attributeNames": ["name"]}
@@ -110,15 +113,20 @@ def test_a_pin_is_sent_again_by_itself_in_its_turn(tab, faber, alice):
     assert tab.evaluate("window.problems") == []
 
 
-# What a browser lacks here: a camera, and to read codes.
-SCANNER = """
-window.BarcodeDetector = class { async detect() { return [{ rawValue: "%s" }] } };
+# A camera before which is this picture. This browser cannot read codes: a library does.
+CAMERA = """
 const canvas = document.createElement("canvas");
-canvas.getContext("2d");
+canvas.width = canvas.height = 900;
+const context = canvas.getContext("2d");
+const picture = new Image();
+picture.src = "%s";
 navigator.mediaDevices.getUserMedia = async () => {
-  const stream = canvas.captureStream(10);
-  setInterval(() => canvas.getContext("2d").fillRect(0, 0, 9, 9), 50);
-  return stream;
+  setInterval(() => {
+    context.fillStyle = "white";
+    context.fillRect(0, 0, 900, 900);
+    context.drawImage(picture, 50, 50, 800, 800);
+  }, 50);
+  return canvas.captureStream(10);
 };"""
 
 
@@ -140,7 +148,7 @@ def test_a_holder_takes_from_a_state_and_answers_a_shop(tab, alice, settings):
         tab.fill("#transaction_code", state.tx_code)
         tab.click("button:text-is('Accept')")
         tab.wait_for_selector("text=The card is in your wallet.")
-        tab.add_init_script(SCANNER % shop.link())
+        tab.add_init_script(CAMERA % qr_codes.data_address(shop.link()))
         tab.goto("/w/add")
         tab.click("text=Scan a code")
         tab.wait_for_selector("text=Faber (127.0.0.1)")
@@ -150,3 +158,33 @@ def test_a_holder_takes_from_a_state_and_answers_a_shop(tab, alice, settings):
         tab.wait_for_selector("text=You showed")
         assert shop.got
     assert tab.evaluate("window.problems") == []
+
+
+def test_a_shown_card_is_scanned_in_the_studio(tab, page, alice, faber):
+    body = policy(NAME, name="Degree check")
+    stored = faber.post("/verificationPolicies", body)["policyId"]
+    browser = opens_wallet(alice)
+    tab.context.add_cookies(cookies_of(browser, page))
+    tab.goto("/w/show")
+    tab.click("text=Show the code")
+    picture = tab.get_attribute(".qr", "src")
+    assert tab.evaluate("document.documentElement.scrollWidth") == 320
+    clerk = tab.context.browser.new_context(base_url=page.base).new_page()
+    member = browser_with("operator", faber.tenant)
+    clerk.context.add_cookies(cookies_of(member, page))
+    clerk.add_init_script(CAMERA % picture)
+    clerk.goto(f"/studio/organizations/{faber.tenant.pk}/policies/{stored}")
+    clerk.click("text=Scan a card")
+    clerk.click("text=Scan with the camera")
+    clerk.wait_for_selector("text=The question waits in the wallet")
+    tab.wait_for_url("**/w/take/*")
+    assert "Show your name" in tab.inner_text("main")
+    assert tab.evaluate("window.problems") == []
+    clerk.context.close()
+
+
+def cookies_of(browser, page):
+    return [
+        {"name": name, "value": morsel.value, "url": page.base}
+        for name, morsel in browser.cookies.items()
+    ]

@@ -273,3 +273,21 @@ def test_a_kiosk_of_another_organization_asks_by_openid_only(wallet, alice, acme
     page = desk.post(f"{path}/card", {"card": show(alice)}).text
     assert "cannot answer here" in page
     assert ShownCard.objects.get().taken_at is None
+
+
+def test_pages_that_scan_may_use_the_camera_and_no_others(wallet, faber, clerk, asked):
+    url = faber.post("/kiosks", {"name": "Desk", "policyId": str(asked.pk)})["url"]
+    studio = f"/studio/organizations/{faber.tenant.pk}/policies/{asked.pk}"
+    scanning = [
+        wallet.get("/w/add"),
+        wallet.post("/w/add", {"link": "x"}),
+        clerk.get(f"{studio}/scan"),
+        Client().get("/kiosk/" + url.rpartition("/")[2]),
+    ]
+    for page in scanning:
+        assert "camera=(self)" in page["Permissions-Policy"]
+        assert "'wasm-unsafe-eval'" in page["Content-Security-Policy"]
+        assert "zxing_reader" in page.text and "barcode-detector" in page.text
+    for page in (wallet.get("/w/"), wallet.get("/w/show"), clerk.get(studio)):
+        assert "camera=()" in page["Permissions-Policy"]
+        assert "unsafe" not in page["Content-Security-Policy"]
