@@ -77,6 +77,8 @@ ACTIONS = {
     "wallet.link_created": "Personal link created",
     "wallet.link_revoked": "Personal link revoked",
     "wallet.link_opened": "PIN chosen by the holder",
+    "wallet.passkey_added": "Passkey added by the holder",
+    "wallet.passkey_removed": "Passkey removed by the holder",
     "policy.created": "Policy created",
     "verification.requested": "Proof asked for",
     "kiosk.created": "Kiosk created",

@@ -28,6 +28,7 @@ NOT_SEALED = {
     "webwallet_personallink.digest": "a digest",
     "webwallet_pintry.address": "a keyed digest",
     "webwallet_showncard.digest": "a digest",
+    "webwallet_walletpasskey.credential": "a public key with its id",
     "webwallet_walletsession.digest": "a digest",
     "connections_outboundmessage.envelope": "a message packed for another agent",
     "connections_seenmessage.digest": "a digest of a message id",

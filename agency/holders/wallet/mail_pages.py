@@ -1,4 +1,4 @@
-"""Me, with the holder's mail address, and the page that confirms it."""
+"""Me, with the holder's mail address and passkeys, and the page that confirms it."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.utils import translation
 
-from agency.holders.wallet import mail_address, texts
+from agency.holders.wallet import mail_address, passkeys, texts
 from agency.holders.wallet.models import PersonalLink
 from agency.holders.wallet.pages import (
     guard,
@@ -22,12 +22,14 @@ from credentials.models.mailing import is_on
 
 @wallet_page("GET", "HEAD")
 def show_me(request: HttpRequest, link: PersonalLink) -> HttpResponse:
-    """Where the personal link is, where the holder is told, and the way out."""
-    return show_page(request, link, "me", address_context(link))
+    """Where the personal link is, where the holder is told, passkeys, the way out."""
+    return show_page(request, link, "me", context_of_me(link))
 
 
-def address_context(link: PersonalLink) -> dict[str, Any]:
+def context_of_me(link: PersonalLink) -> dict[str, Any]:
     return {
+        "passkeys": link.passkeys.order_by("pk"),
+        "most": passkeys.MAX_PASSKEYS,
         "may_mail": is_on(),
         "address": link.unsealed_address(),
         "is_confirmed": link.mail_confirmed_at is not None,
@@ -47,7 +49,7 @@ def change_address(request: HttpRequest, link: PersonalLink) -> HttpResponse:
     except NotFound:  # the link was replaced meanwhile
         raise
     except AgencyError as error:
-        context = address_context(link) | {"given": given[:254], "error": error}
+        context = context_of_me(link) | {"given": given[:254], "error": error}
         context["message"] = texts.describe_error(error)
         response = show_page(request, link, "me", context, status=error.status)
         set_retry_after(response, error)

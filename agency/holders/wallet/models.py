@@ -181,3 +181,32 @@ class ShownCard(Record):
 
     def __str__(self) -> str:
         return f"code of the {self.link}"
+
+
+class WalletPasskey(Record):
+    """A passkey that opens the wallet in place of the PIN. It ends with the link."""
+
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, db_constraint=False)
+    link = models.ForeignKey(
+        PersonalLink,
+        on_delete=models.CASCADE,
+        db_constraint=False,
+        related_name="passkeys",
+    )
+    # The attested credential data of WebAuthn: id and public key.
+    credential = models.BinaryField()
+    # How often the device says that it has signed; 0 of one that does not count.
+    sign_count = models.BigIntegerField(default=0)
+    # When the last challenge was made that it has answered.
+    asked_at = models.DateTimeField(null=True)
+    used_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["link", "credential"], name="one_passkey_of_link"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"passkey of the {self.link}"

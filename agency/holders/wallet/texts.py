@@ -32,6 +32,10 @@ ERRORS = {
         "The page was open for too long. Go back, load it again and allow cookies."
     ),
     "wrong_pin": gettext_lazy("This is not the PIN of this wallet."),
+    "passkey_refused": gettext_lazy(
+        "This passkey does not open this wallet now. Try again, or enter the PIN."
+    ),
+    "passkey_limit": gettext_lazy("There are five passkeys. Remove one first."),
     "pin_chosen": gettext_lazy("A PIN was chosen before. Enter that one."),
     "too_many_pins": gettext_lazy("The PIN was wrong too often."),
     "pin_not_usable": gettext_lazy(

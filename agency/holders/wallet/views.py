@@ -19,7 +19,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from agency.holders.links import colors
 from agency.holders.links.links import Kind
-from agency.holders.wallet import consent, holdings, pins, sessions, texts
+from agency.holders.wallet import consent, holdings, passkeys, pins, sessions, texts
 from agency.holders.wallet.known_browsers import find_browser, remember_browser
 from agency.holders.wallet.links import find_link
 from agency.holders.wallet.models import PersonalLink
@@ -82,13 +82,8 @@ def enter_pin(request: HttpRequest, link: PersonalLink) -> HttpResponse:
 
     The page shows what is wrong with a PIN, and asks for it again.
     """
-    take = given_link(request)
-    context: dict[str, bool | str | AgencyError] = {
-        "has_pin": bool(link.pin),
-        "take": take,
-    }
     if request.method != "POST":
-        return show_page(request, link, "pin", context)
+        return show_pin_page(request, link)
     pin, address = request.POST.get("pin", "").strip(), client_address(request.META)
     browser = find_browser(request, link) if link.pin else None
     try:
@@ -100,12 +95,32 @@ def enter_pin(request: HttpRequest, link: PersonalLink) -> HttpResponse:
         raise
     except AgencyError as error:
         link.refresh_from_db(fields=["pin"])
-        context |= {"has_pin": bool(link.pin), "error": error}
-        context["message"] = texts.describe_error(error)
-        response = show_page(request, link, "pin", context, status=error.status)
-        set_retry_after(response, error)
-        return response
-    # Who has come by the page of a link goes on with it; others to what waits.
+        return show_pin_page(request, link, error)
+    return enter_wallet(request, link, given_link(request))
+
+
+def show_pin_page(
+    request: HttpRequest, link: PersonalLink, error: AgencyError | None = None
+) -> HttpResponse:
+    """error: what was wrong with the PIN or the passkey."""
+    context: dict[str, Any] = {
+        "has_pin": bool(link.pin),
+        "take": given_link(request),
+        "passkey": passkeys.begin_opening(link),
+    }
+    if error is None:
+        return show_page(request, link, "pin", context)
+    context |= {"error": error, "message": texts.describe_error(error)}
+    response = show_page(request, link, "pin", context, status=error.status)
+    set_retry_after(response, error)
+    return response
+
+
+def enter_wallet(request: HttpRequest, link: PersonalLink, take: str) -> HttpResponse:
+    """Begin a session, and lead on: who has come by the page of a link to that.
+
+    Others to what waits. take: the token of that link, or "".
+    """
     if take:
         response = redirect("web_wallet:accept_link", take)
     elif holdings.awaits_holder(link.wallet) or waiting_requests(link):

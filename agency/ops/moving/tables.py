@@ -297,6 +297,7 @@ LEFT_BEHIND = {
     "credentials_readresource": "as the logs that were read",
     "webwallet_pintry": "the digests of addresses have a key of the installation",
     "webwallet_showncard": "codes that are shown for a minute",
+    "webwallet_walletpasskey": "bound to the host of the installation",
     "webwallet_walletsession": "holders enter their PIN again",
     "webhooks_feedepoch": "the feed of each installation has its own",
     "webhooks_feedswitch": "of the server of the installation",

@@ -46,6 +46,7 @@ function show(page) {
   document.title = page.title;
   document.getElementById("main").replaceChildren(...main.childNodes);
   prepareHiding();
+  window.offerPasskeys?.();
   (document.getElementById("pin") || document.getElementById("main")).focus();
 }
 

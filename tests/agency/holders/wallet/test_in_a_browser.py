@@ -2,6 +2,7 @@
 
 import pytest
 
+from agency.holders.wallet import sessions
 from connections.api import qr_codes
 from tests.agency.holders.wallet.conftest import (
     PIN,
@@ -178,7 +179,7 @@ def test_a_shown_card_is_scanned_in_the_studio(tab, page, alice, faber):
     clerk.click("text=Scan with the camera")
     clerk.wait_for_selector("text=The question waits in the wallet")
     tab.wait_for_url("**/w/take/*")
-    assert "Show your name" in tab.inner_text("main")
+    assert "asks you for a proof" in tab.inner_text("main")
     assert tab.evaluate("window.problems") == []
     clerk.context.close()
 
@@ -188,3 +189,40 @@ def cookies_of(browser, page):
         {"name": name, "value": morsel.value, "url": page.base}
         for name, morsel in browser.cookies.items()
     ]
+
+
+def test_a_phone_opens_the_wallet_by_a_passkey(tab, page, alice, settings):
+    page.base = settings.PUBLIC_URL = page.base.replace("127.0.0.1", "localhost")
+    page.call("WebAuthn.enable")
+    options = {
+        "protocol": "ctap2",
+        "transport": "internal",
+        "hasResidentKey": True,
+        "hasUserVerification": True,
+        "isUserVerified": True,
+        "automaticPresenceSimulation": True,
+    }
+    made = page.call("WebAuthn.addVirtualAuthenticator", options=options)
+    tab.goto(page.base + link_of(alice))
+    enter(tab, PIN)
+    tab.click(".dock >> text=Me")
+    tab.click("a:text-is('Add a passkey')")
+    enter(tab, PIN)
+    tab.click("button:text-is('Add a passkey')")
+    tab.wait_for_selector("li:has-text('Passkey')")
+    assert tab.evaluate("document.documentElement.scrollWidth") == 320
+    tab.context.clear_cookies(name=sessions.SESSION_COOKIE)
+    tab.goto(page.base + "/w/")
+    tab.click("button:text-is('Open with a passkey')")
+    tab.wait_for_selector("h1:text-is('Your cards')")
+    assert tab.evaluate("window.problems") == []
+    # Whoever has the phone and not the finger enters the PIN.
+    whose = {"authenticatorId": made["authenticatorId"], "isUserVerified": False}
+    page.call("WebAuthn.setUserVerified", **whose)
+    tab.context.clear_cookies(name=sessions.SESSION_COOKIE)
+    tab.goto(page.base + "/w/")
+    tab.click("button:text-is('Open with a passkey')")
+    tab.wait_for_timeout(500)
+    assert tab.url.endswith("/w/pin")
+    enter(tab, PIN)
+    tab.wait_for_selector("h1:text-is('Your cards')")
