@@ -121,6 +121,7 @@ def enter_wallet(request: HttpRequest, link: PersonalLink, take: str) -> HttpRes
 
     Others to what waits. take: the token of that link, or "".
     """
+    response: HttpResponse
     if take:
         response = redirect("web_wallet:accept_link", take)
     elif holdings.awaits_holder(link.wallet) or waiting_requests(link):
@@ -128,7 +129,7 @@ def enter_wallet(request: HttpRequest, link: PersonalLink, take: str) -> HttpRes
     else:
         response = redirect("web_wallet:cards")
     if "HX-Request" in request.headers:  # pin.js, which cannot follow a redirection
-        response = HttpResponse(status=204, headers={"HX-Redirect": response.url})
+        response = HttpResponse(status=204, headers={"HX-Redirect": response["Location"]})
     sessions.begin_session(response, link)
     remember_browser(request, response, link)
     return response

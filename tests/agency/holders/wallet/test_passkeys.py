@@ -4,10 +4,12 @@ import html
 import json
 import re
 from datetime import timedelta
+from urllib.parse import urlsplit
 
 import pytest
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
+from django.conf import settings
 from django.test import Client
 from fido2.cose import ES256
 from fido2.utils import websafe_decode, websafe_encode
@@ -47,7 +49,7 @@ class Device:
         self.id = websafe_encode(raw)
         self.data = AttestedCredentialData.create(Aaguid(b"\0" * 16), raw, public)
         self.count, self.flags = count, FLAG.UP | FLAG.UV
-        self.origin = "http://testserver"
+        self.origin = settings.PUBLIC_URL
 
     def client_data(self, kind, challenge):
         return CollectedClientData.create(
@@ -56,7 +58,7 @@ class Device:
 
     def host_data(self, flags, **more):
         digest = hashes.Hash(hashes.SHA256())
-        digest.update(b"testserver")
+        digest.update(urlsplit(settings.PUBLIC_URL).hostname.encode())
         return AuthenticatorData.create(digest.finalize(), flags, self.count, **more)
 
     def make(self, page):
