@@ -55,8 +55,10 @@ def decrypt(text: Any, secret: bytes, key_id: str) -> bytes:
     key = _key_of({**public_jwk_of(secret), "d": encode_base64url(secret)})
     try:
         opened = jwe.decrypt_compact(text, key, registry=REGISTRY)
-    except (JoseError, ValueError, TypeError, KeyError, AttributeError):
-        # Of the library: a header that it does not expect.
+    except (
+        JoseError, ValueError, TypeError, KeyError, AttributeError, RecursionError
+    ):  # fmt: skip
+        # Of the library: a header that it does not expect, or that is nested deeply.
         raise refused from None
     header = opened.headers()
     if header.get("kid") != key_id or opened.plaintext is None:

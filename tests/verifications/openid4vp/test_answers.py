@@ -7,7 +7,7 @@ from joserfc import jwe
 from joserfc.jwk import ECKey, OctKey
 
 from tests.support.races import at_once
-from wallets.jose import encryption, sd_jwt
+from wallets.jose import encryption, sd_jwt, signing
 from wallets.models import SigningKey, issuer_url
 from webhooks.events.types import Type
 from webhooks.models import Event
@@ -71,6 +71,7 @@ def test_each_request_has_its_own_key_nonce_and_state(ask, held):
     [
         {}, {"response": ""}, {"response": "x"}, {"error": "access_denied"},
         {"vp_token": "{}", "state": "x"},
+        {"response": f"{signing.encode_base64url(b'[' * 3000)}..AAAA.AAAA.AAAA"},
     ],
     ids=str,
 )  # fmt: skip

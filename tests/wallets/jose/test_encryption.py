@@ -61,6 +61,13 @@ def test_an_envelope_for_another_key_is_refused():
     assert refused(encrypted(jwk=other)) == "not_decrypted"
 
 
+def test_a_header_that_is_nested_deeply_is_refused():
+    deep = b'{"alg":"ECDH-ES","enc":"A128GCM","kid":' + b"[" * 2000
+    assert refused(f"{signing.encode_base64url(deep)}..AAAA.AAAA.AAAA") == (
+        "not_decrypted"
+    )
+
+
 def test_a_shared_key_is_refused():
     head = {"alg": "dir", "enc": "A128GCM", "kid": "k"}
     key = OctKey.generate_key(128)
