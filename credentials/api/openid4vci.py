@@ -222,8 +222,14 @@ def show_offer(request: HttpRequest, tenant: Tenant, token: str) -> HttpResponse
 
 @endpoint("POST")
 def token(request: HttpRequest, tenant: Tenant) -> HttpResponse:
-    form = parse_form(request)
-    return JsonResponse(tokens.redeem_code(tenant, form, request.headers.get("DPoP")))
+    form, dpop = parse_form(request), request.headers.get("DPoP")
+    grant = tokens.find_code(tenant, form)
+    if grant is None:
+        address = client_address(request.META)
+        rate_limits.take_token("openid_unknown", address, OF_UNKNOWN_LINKS)
+    else:
+        rate_limits.take_token("openid_link", str(grant.pk), OF_LINK)
+    return JsonResponse(tokens.redeem_code(tenant, grant, form, dpop))
 
 
 @endpoint("POST")

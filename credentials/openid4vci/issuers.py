@@ -62,7 +62,8 @@ class HostedIssuer:
         return metadata.issuer_metadata(self.tenant)
 
     def redeem(self, form: Mapping[str, str]) -> dict[str, Any]:
-        return tokens.redeem_code(self.tenant, form, None)
+        grant = tokens.find_code(self.tenant, form)
+        return tokens.redeem_code(self.tenant, grant, form, None)
 
     def make_nonce(self) -> str:
         return proofs.make_nonce(self.tenant)

@@ -20,12 +20,10 @@ GUESSED = "transaction_code_guessed"
 MAX_CODE = 256  # characters
 
 
-def redeem_code(
-    tenant: Tenant, form: Mapping[str, str], dpop: str | None
-) -> dict[str, Any]:
-    """Answer a token request (OpenID4VCI 1.0 section 6). form: its parameters.
+def find_code(tenant: Tenant, form: Mapping[str, str]) -> Grant | None:
+    """The grant of a token request (OpenID4VCI 1.0 section 6), or None.
 
-    ProtocolError.
+    form: its parameters. ProtocolError for another kind of request.
     """
     if form.get("grant_type") != CODE_GRANT:
         raise ProtocolError(
@@ -34,10 +32,16 @@ def redeem_code(
     code = form.get("pre-authorized_code", "")
     if not 1 <= len(code) <= MAX_CODE:
         raise ProtocolError("invalid_request", "Give the pre-authorized_code.")
-    thumbprint = proofs.read_dpop(dpop, f"{issuer_url(tenant.pk)}/token")
-    grant = Grant.find_by_code(tenant, code)
-    if grant is None:
+    return Grant.find_by_code(tenant, code)
+
+
+def redeem_code(
+    tenant: Tenant, grant: Grant | None, form: Mapping[str, str], dpop: str | None
+) -> dict[str, Any]:
+    """Answer a token request. grant: as of find_code(). ProtocolError."""
+    if grant is None:  # before the proof: a stranger's would be stored as used
         raise invalid_grant()
+    thumbprint = proofs.read_dpop(dpop, f"{issuer_url(tenant.pk)}/token")
     answer = _redeem(grant, form.get("tx_code"), thumbprint)
     # What is wrong is counted, so it is raised after the commit.
     if isinstance(answer, ProtocolError):

@@ -12,8 +12,9 @@ from joserfc.jwk import ECKey, OctKey
 
 from connections import link_expiry
 from connections.models import Connection
-from credentials.models import Credential, Grant
+from credentials.models import Credential, Grant, SpentNonce
 from credentials.openid4vci import proofs
+from tenants.models import Tenant
 from tests.support.openid_wallet import CODE_GRANT, OpenIdWallet
 from tests.support.policies import attribute, policy
 from tests.support.races import at_once
@@ -306,6 +307,30 @@ def test_a_bound_token_needs_its_proof(opened, subtests):
     assert_refused(response, "invalid_dpop_proof")
 
 
+def test_who_has_no_code_leaves_nothing_behind(opened):
+    """Anybody can make keys, and proofs of them."""
+    opened.dpop_secret = signing.generate_secret()
+    changes = {"pre-authorized_code": "unknown"}
+    assert_refused(opened.ask_token(**changes), "invalid_grant")
+    assert not SpentNonce.objects.exists()
+    assert opened.take_token()["token_type"] == "DPoP"
+
+
+def test_an_organization_that_is_deleted_meanwhile_issues_nothing(
+    opened, faber, monkeypatch
+):
+    opened.take_token()
+    body = opened.request()
+    bind = proofs.spend_nonce
+
+    def delete(proof):
+        bind(proof)
+        Tenant.objects.filter(pk=faber.tenant.pk).update(deleted_at=timezone.now())
+
+    monkeypatch.setattr(proofs, "spend_nonce", delete)
+    assert opened.ask(body).status_code == 404
+
+
 def test_requests_that_name_something_else(allowed, subtests):
     def without(*names):
         body = allowed.request()
@@ -471,3 +496,14 @@ def test_who_asks_too_often_waits(opened):
         patched.setattr("credentials.api.openid4vci.OF_ADDRESS", 1)
         codes = [opened.ask_token().status_code for _ in range(3)]
     assert 429 in codes
+
+
+@pytest.mark.parametrize(
+    "limit, form",
+    [("OF_UNKNOWN_LINKS", {"pre-authorized_code": "unknown"}), ("OF_LINK", {})],
+)
+def test_codes_are_tried_as_often_as_links(offers, phone, monkeypatch, limit, form):
+    phone.open(offers(transactionCode=True)["link"])
+    monkeypatch.setattr(f"credentials.api.openid4vci.{limit}", 2)
+    codes = [phone.ask_token(**form).status_code for _ in range(4)]
+    assert codes[:2] == [400, 400] and 429 in codes
