@@ -16,7 +16,7 @@ from django.views.decorators.csrf import csrf_exempt
 
 from connections.models import Connection
 from core.api.exceptions import set_retry_after
-from core.errors import OrganizationFrozen, TooOften, WrongState
+from core.errors import Conflict, NotFound, OrganizationFrozen, TooOften
 from core.net.callers import client_address
 from core.text import bounded_json
 from core.valkey import rate_limits
@@ -79,7 +79,9 @@ def endpoint(*methods: str, stays: bool = False) -> Callable[[View], View]:
                 response = error_response(code, error.message, error.status)
                 set_retry_after(response, error)
                 return response
-            except WrongState as error:  # something else has just ended it
+            except NotFound:  # the organization was deleted meanwhile
+                return last_response(request) if stays else not_found()
+            except Conflict as error:  # something else has just ended it
                 return error_response("credential_request_denied", error.message, 400)
 
         return respond
