@@ -14,7 +14,7 @@ from django.conf import settings
 from django.db import connection
 
 from core.errors import Invalid, PeerError, Unavailable
-from core.net import http
+from core.net import addresses, http
 from core.text import bounded_json
 from core.work import network_reads
 from core.work.waiting import seconds_left
@@ -88,7 +88,7 @@ class Calls:
         if not isinstance(url, str) or len(url) > MAX_URL or not is_secure(url):
             message = f"An address of the {self.party} is not one of https."
             raise Invalid("address_refused", message)
-        if url.startswith(f"{settings.PUBLIC_URL}/"):
+        if is_own(url):
             message = f"An address of the {self.party} is one of this server."
             raise Invalid("address_refused", message)
         connection.close()  # while the host takes its time
@@ -133,6 +133,15 @@ class Calls:
         if response.status >= 500 or response.status == 429:
             raise self.unavailable(f"it responded {response.status}")
         return response
+
+
+def is_own(url: str) -> bool:
+    """Whether a call would come to this server, however its address is spelled."""
+    try:
+        own, other = map(addresses.parse_url, (settings.PUBLIC_URL, url))
+    except ValueError:  # the call refuses it, and says why
+        return False
+    return (other.scheme, other.host.removesuffix("."), other.port) == own.origin
 
 
 def is_secure(url: str) -> bool:

@@ -15,6 +15,7 @@ from django.db import connection
 from core.errors import AgencyError, PeerError, Unavailable
 from core.net import http
 from core.work import network_reads
+from credentials.openid4vci.foreign_calls import is_own
 from verifications.openid4vp.queries import Query
 from wallets.jose import certificates, signing, status_token
 
@@ -53,6 +54,8 @@ class ListReader:
         return status
 
     def fetch(self, address: str) -> str:
+        if is_own(address):
+            raise status_token.bad_list("it is one of this server")
         left = min(LIST_SECONDS, self.started + ANSWER_SECONDS - monotonic())
         if left <= 0:
             raise status_token.bad_list("all of them take too long")

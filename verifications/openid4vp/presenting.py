@@ -35,7 +35,7 @@ from core.errors import (
 from core.work import network_reads, transactions
 from credentials.models import Credential, CredentialFormat
 from credentials.openid4vci.errors import ProtocolError
-from credentials.openid4vci.foreign_calls import Calls, is_secure, json_of
+from credentials.openid4vci.foreign_calls import Calls, is_own, is_secure, json_of
 from credentials.openid4vci.holding import HostedLists, thread_of
 from credentials.openid4vci.issuers import find_hosted
 from tenants import vault
@@ -282,7 +282,7 @@ def _check_foreign(body: dict[str, Any], read_at: str | None) -> None:
     """
     now = network_reads.now()
     address, ends_at = body["response_uri"], body.get("exp", now + 1)
-    if not is_secure(address) or find_hosted(address) is not None:
+    if not is_secure(address) or is_own(address):
         raise signing.bad_token("its response_uri is no address of https elsewhere")
     if body.get("response_type", "vp_token") != "vp_token":
         raise signing.bad_token("it asks for something else than a vp_token")

@@ -340,6 +340,18 @@ def test_it_is_no_way_to_call_this_server(alice, held, shop, settings):
     refused(alice, shop.link(), 400, "bad_verificationData")
 
 
+@pytest.mark.parametrize("host", ["Localhost", "LOCALHOST.", "localhost"])
+def test_another_spelling_of_this_server_is_none(alice, held, shop, settings, host):
+    settings.PUBLIC_URL = shop.url.replace("127.0.0.1", "localhost")
+    link = shop.link().replace("127.0.0.1", host)
+    answered = error_of(answer, alice, link)
+    assert answered.body["code"] in ("bad_verificationData", "address_refused")
+    shop.changes = {"response_uri": f"{shop.url}/response".replace("127.0.0.1", host)}
+    answered = error_of(answer, alice, shop.link())
+    assert answered.body["code"] in ("bad_verificationData", "address_refused")
+    assert shop.calls == ["GET /request"]
+
+
 def test_the_card_of_who_publishes_a_key_has_no_authority(alice, held, shop):
     query = {
         "id": "card", "format": "dc+sd-jwt", "meta": {"vct_values": [VCT]},
