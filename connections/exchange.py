@@ -270,9 +270,14 @@ class Exchange(EventSource, NotedRow):
             self.State.REJECTED,
             problem="declined",
             reason=self.sealed_reason(reason),
+            **self.columns_when_declined(),
         )
         if self.connection:
             outbox.enqueue_if_possible(self.connection, self.build_decline(reason))
+
+    def columns_when_declined(self) -> dict[str, Any]:
+        """What else changes when this side declines. With the lock."""
+        return {}
 
     def receive_problem(self, message: Message) -> None:
         """The other side has ended the exchange. A finished one does not change.

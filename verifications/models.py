@@ -466,6 +466,19 @@ class Verification(Exchange):
         rows.update(presentation=sealed)
         self.presentation = sealed
 
+    def columns_when_declined(self) -> dict[str, Any]:
+        """Prover: what a verifier elsewhere may have been shown stays to be seen."""
+        is_sent = (
+            self.role == self.Role.PROVER and self.format == CredentialFormat.SD_JWT
+        )
+        if not is_sent:
+            return {}
+        self.refresh_from_db(fields=["presentation"])  # another call may be sending
+        unsent = vault.unseal(self, "presentation")
+        if unsent is None:
+            return {}
+        return {"proof": vault.sealed_value(self, "proof", unsent["proof"])}
+
     def receive_answer(self, answer: dict[str, Any], outcome: Outcome) -> None:
         """Verifier: a wallet of OpenID4VP has answered. outcome: our verdict."""
         checks = [check._asdict() for check in outcome.checks]

@@ -198,6 +198,15 @@ def test_an_answer_that_was_not_confirmed_is_sent_as_it_was(alice, held, shop, g
     assert seen["proof"]["card"]["attributes"]["name"] == "Alice", "it may have seen it"
 
 
+def test_who_declines_after_that_sees_what_may_have_been_shown(alice, held, shop):
+    shop.answers["/response"] = (503, b"")
+    refused(alice, shop.link(), 503, "verifier_unavailable")
+    alice.put(f"/verifications/{row().pk}/decline", {})
+    [seen] = alice.get("/verifications")
+    assert seen["state"] == "Rejected"
+    assert seen["proof"]["card"]["attributes"]["name"] == "Alice", "it may have seen it"
+
+
 def test_it_is_made_anew_once_it_is_too_old(alice, held, shop, got, monkeypatch):
     assert presenting.RESEND_SECONDS < sd_jwt.BINDING_SECONDS
     refused(alice, shop.link(), 503, "verifier_unavailable")
