@@ -275,7 +275,7 @@ class ProofAttribute(serializers.Serializer):
     selfAttested = serializers.BooleanField()
     conditional = serializers.BooleanField()
     format = serializers.ChoiceField(
-        FORMATS, required=False, help_text="Of an SD-JWT VC."
+        FORMATS, required=False, help_text="Of the credentials that are asked for."
     )
     credentialDefinitionId = serializers.CharField(
         required=False,

@@ -678,7 +678,7 @@ def _present(
             one: Value(texts[one], "") for one in item.attribute_names if one in texts
         }
         answered = [Answer("revealed_attr_groups", 0, shown)]
-        proof[name] = {**proof_entry(item, answered, True), "format": FORMAT}
+        proof[name] = proof_entry(item, answered, True, FORMAT)
     return vp_token, proof
 
 

@@ -336,4 +336,4 @@ def _proof_entry(item: Item, answered: Answered | None, is_valid: bool) -> dict:
         if item.is_predicate or len(texts) == len(item.attribute_names):
             values = {name: Value(text, "") for name, text in texts.items()}
             shown = [Answer("revealed_attr_groups", 0, values)]
-    return {**proof_entry(item, shown, is_valid), "format": FORMAT}
+    return proof_entry(item, shown, is_valid, FORMAT)

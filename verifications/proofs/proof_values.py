@@ -10,6 +10,8 @@ from verifications.proofs.presentation_reading import (
 )
 from verifications.proofs.proof_items import Item
 
+ANONCREDS = "anoncreds"  # a format of credentials
+
 
 def proof_by_item(
     items: Iterable[Item],
@@ -50,10 +52,13 @@ def own_answers(presentation: Presentation, item: Item) -> list[Answer]:
     return [answer for name in item.referents for answer in part.get(name, [])]
 
 
-def proof_entry(item: Item, answers: list[Answer], is_valid: bool) -> dict:
+def proof_entry(
+    item: Item, answers: list[Answer], is_valid: bool, kind: str = ANONCREDS
+) -> dict:
     """The item's entry in `proof`. answers: to its own referents.
 
-    It has no values unless there are as many answers as referents.
+    It has no values unless there are as many answers as referents. kind: the format of
+    the credentials that are asked for.
     """
     answer = answers[0] if len(answers) == len(item.referents) else None
     name = next(iter(item.attribute_names), "")  # none if nothing is asked for by name
@@ -61,6 +66,7 @@ def proof_entry(item: Item, answers: list[Answer], is_valid: bool) -> dict:
         "revealed": False,
         "selfAttested": False,
         "conditional": item.is_predicate,
+        "format": kind,
     }
     if item.is_predicate:
         value = "true" if answer and is_valid else "false"

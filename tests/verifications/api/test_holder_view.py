@@ -6,7 +6,7 @@ from verifications.models import Verification
 
 VALUES = {"name": "Alice", "degree": "Maths", "age": "28"}
 NOT_SHOWN = {"name": "name", "revealed": False, "selfAttested": False}
-NOT_SHOWN |= {"conditional": False}
+NOT_SHOWN |= {"conditional": False, "format": "anoncreds"}
 OF_AGE = {"policyName": "Of age", "attributeName": "age"}
 OF_AGE |= {"predicateType": ">=", "predicateValue": 18}
 POLICY = {

@@ -212,7 +212,7 @@ def test_both_formats_prove_the_same(faber, acme, alice):
         assert judged["isValid"], judged["checks"]
         proofs[kind] = judged["proof"]
     formats = {
-        kind: {one.pop("format", "anoncreds") for one in proof.values()}
+        kind: {one.pop("format") for one in proof.values()}
         for kind, proof in proofs.items()
     }
     assert proofs["anoncreds"] == proofs["dc+sd-jwt"]

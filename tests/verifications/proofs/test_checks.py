@@ -8,6 +8,7 @@ from tests.support.presentations import answer, ask, attribute, codes, judge, pr
 from verifications.proofs import checks
 
 FLAGS = {"revealed": False, "selfAttested": False, "conditional": False}
+FLAGS["format"] = "anoncreds"
 HOSTILE = [None, True, -1, 2**70, "", "-1", "9" * 1400, "\ud800", [], {}]
 
 
