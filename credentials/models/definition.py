@@ -15,6 +15,7 @@ from core.work.prepared_results import PreparedResults
 from credentials.ledgers import ledger_with
 from credentials.models.card_display import check_display
 from credentials.models.formats import CredentialFormat
+from credentials.models.last_document import LastDocument
 from credentials.models.schema import Schema
 from tenants import vault
 from tenants.models import NotedRow, Notes, Record, Tenant
@@ -176,19 +177,29 @@ class CredentialDefinition(Record, NotedRow):
         """The ids of twins by definition id, of those that have any; both ways.
 
         Covers the definitions that any tenant made in this agency on this tenant's
-        network, also deleted ones: what was issued of them can be proven. Newer ones
-        stand first.
+        network, also deleted ones, and those of deleted organizations: what was issued
+        of them can be proven. Newer ones stand first.
         """
         wanted = set(definition_ids)
         rows = cls.objects.filter(tenant__network__tenant=tenant_id)
         is_meant = Q(definition_id__in=wanted) | Q(twin_of__in=wanted)
         pairs = rows.filter(is_meant).exclude(twin_of="").order_by("-pk")
+        networks = Tenant.objects.filter(pk=tenant_id)
+        network_id = networks.values_list("network_id", flat=True).first()
+        left = LastDocument.find_twins(network_id, wanted)
         found: dict[str, list[str]] = {}
-        for own, other in pairs.values_list("definition_id", "twin_of"):
+        for own, other in [*pairs.values_list("definition_id", "twin_of"), *left]:
             for name, twin in ((own, other), (other, own)):
                 if name in wanted:
                     found.setdefault(name, []).append(twin)
         return found
+
+    @classmethod
+    def keep_twins_of(cls, tenant: Tenant) -> None:
+        """Note the twins of an organization, which is deleted in this transaction."""
+        rows = cls.objects.filter(tenant=tenant).exclude(twin_of="")
+        for pair in rows.values_list("definition_id", "twin_of"):
+            LastDocument.keep_twin(tenant.network_id, *pair)
 
     @classmethod
     def record_published(

@@ -240,6 +240,7 @@ def remove_organization(tenant: Tenant, by: Any, *, reason: str = "") -> None:
     jobs = Publication.objects.filter(tenant=tenant)
     jobs.filter(status=Publication.Status.PENDING).delete()
     now = timezone.now()
+    CredentialDefinition.keep_twins_of(tenant)
     CredentialDefinition.objects.filter(tenant=tenant).update(deleted_at=now)
     # Takes the full lock. Until here, other processes may insert rows that refer to the
     # organization, for connections that they have locked.

@@ -12,6 +12,7 @@ from tests.support.own_webvh import row_of
 from tests.support.people import Organization
 from tests.support.pictures import storage
 from tests.support.twins import VALUES, alice, badge, faber, twin, twin_path
+from tests.tenants.lifecycle.test_erasure import finish, no_pause
 from verifications.models import Verification
 from verifications.proofs.policy import (
     DEFINITION,
@@ -20,7 +21,7 @@ from verifications.proofs.policy import (
     Restriction,
 )
 
-__all__ = ["alice", "badge", "faber", "storage", "twin"]  # fixtures
+__all__ = ["alice", "badge", "faber", "no_pause", "storage", "twin"]  # fixtures
 NOW = {"validNow": True}
 PHONE_VERSIONS = ["present-proof/1.0"], ["present-proof/1.0", "present-proof/2.0"]
 
@@ -72,6 +73,24 @@ def test_either_of_the_two_is_taken_and_the_answer_says_which(faber, acme, badge
             shown = proven["proof"]["level"]
             assert shown["value"] == "7"
             assert shown["credentialDefinitionId"] == held["definitionId"]
+
+
+@pytest.mark.parametrize("is_erased", [False, True])
+def test_the_twin_of_a_deleted_organization_is_taken(
+    faber, acme, badge, twin, is_erased
+):
+    """What was issued can be proven, also by who names the definition."""
+    alice = acme.hosts()
+    alice.receives(faber, twin, VALUES)
+    faber.delete(f"/tenants/{faber.tenant.public_id}")
+    if is_erased:
+        finish()
+    proven = verify(acme, alice, policy_about(restriction_to(badge)))
+    assert proven["isValid"], proven["checks"]
+    assert proven["proof"]["level"]["credentialDefinitionId"] == twin["definitionId"]
+    elsewhere = Organization("Elsewhere", network_id="webvh")
+    ids = [badge["definitionId"]]
+    assert CredentialDefinition.twins_of(elsewhere.tenant.pk, ids) == {}
 
 
 def test_a_revoked_twin_is_refused_and_the_other_one_is_not(
