@@ -516,6 +516,21 @@ def check_signing_certificate() -> Findings:
     yield from judge_end("signing_certificate", "an organization", end, SIGNING_DAYS)
 
 
+def check_own_authority() -> Findings:
+    """Organizations that some wallets refuse, those for tests left out."""
+    live = Tenant.objects.filter(deleted_at=None, is_test=False)
+    own = live.filter(signingkey__ends_at__isnull=False, signingkey__is_uploaded=False)
+    if count := own.distinct().count():
+        yield Finding(
+            "own_authority",
+            WARNING,
+            f"Organizations with certificates of this installation's own authority: "
+            f"{count}. Wallets that check a list of trusted authorities refuse them.",
+            "Have the requests of those organizations signed by an authority on the "
+            "list, and upload the certificates; see docs/openid4vc.md.",
+        )
+
+
 def judge_end(
     name: str, whose: str, end: datetime | None, warning_days: int = CERTIFICATE_DAYS
 ) -> Findings:
@@ -648,6 +663,7 @@ CHECKS: dict[str, Callable[[], Findings]] = {
     "webvh_host": check_webvh_hosts,
     "certificate": check_certificate,
     "signing_certificate": check_signing_certificate,
+    "own_authority": check_own_authority,
     "backup": check_backup,
     "mail": check_mail,
     "ledger": check_ledgers,

@@ -26,6 +26,7 @@ from core.work.waiting import seconds_left
 from tests.factories import HeartbeatFactory, NetworkFactory, TenantFactory
 from tests.support.http_endpoints import answers, certificate, serving
 from tests.support.paths import DOCS, ROOT
+from wallets.models import SigningKey
 from webhooks.events import timeline
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -399,6 +400,17 @@ def test_a_certificate_of_an_organization_that_ends_soon_is_found(faber):
     ]
     faber.tenant.signingkey_set.update(ends_at=in_days(31))
     assert names(doctor.check_signing_certificate) == []
+
+
+def test_organizations_that_wallets_with_a_list_refuse_are_counted(faber):
+    assert names(doctor.check_own_authority) == []
+    for purpose in SigningKey.Purpose:
+        SigningKey.of(faber.tenant, purpose)
+    [found] = doctor.check_own_authority()
+    assert (found.name, found.level) == ("own_authority", "warning")
+    assert "authority: 1." in found.text and "list of trusted" in found.text
+    SigningKey.objects.update(is_uploaded=True)
+    assert names(doctor.check_own_authority) == []
 
 
 def test_a_backup_that_nobody_verified_in_two_days_is_found():
