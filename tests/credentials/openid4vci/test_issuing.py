@@ -197,6 +197,17 @@ def test_many_are_revoked_by_one_change_of_their_list(faber, card, offers, phone
     assert faber.get(f"/credentials/{kept}")["state"] == "Issued"
 
 
+def test_lists_have_131072_places_and_half_of_them_are_given(offers):
+    def take():
+        return place_of(OpenIdWallet().take(offers()["link"]))["uri"][-2:]
+
+    assert take() == "/1"
+    first = TokenStatusList.objects.get()
+    assert len(first.bits) * 8 == 131_072
+    TokenStatusList.objects.update(used=65_535)
+    assert [take(), take(), take()] == ["/1", "/2", "/2"]
+
+
 def test_the_place_of_a_deleted_credential_is_not_given_again(
     faber, offers, phone, monkeypatch
 ):

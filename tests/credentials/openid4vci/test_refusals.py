@@ -507,3 +507,10 @@ def test_codes_are_tried_as_often_as_links(offers, phone, monkeypatch, limit, fo
     monkeypatch.setattr(f"credentials.api.openid4vci.{limit}", 2)
     codes = [phone.ask_token(**form).status_code for _ in range(4)]
     assert codes[:2] == [400, 400] and 429 in codes
+
+
+def test_nonces_are_given_in_measure(opened, monkeypatch):
+    monkeypatch.setattr("credentials.api.openid4vci.OF_NONCES", 2)
+    answers = [opened.post("nonce") for _ in range(4)]
+    assert [one.status_code for one in answers[:2]] == [200, 200]
+    assert answers[-1].status_code == 429 and int(answers[-1]["Retry-After"]) > 0
