@@ -1,5 +1,6 @@
 """The credential endpoints: a credential for the key that a wallet proves to have."""
 
+from datetime import timedelta
 from typing import Any
 
 from django.utils import timezone
@@ -14,6 +15,7 @@ from tenants import vault
 from tenants.models import Tenant
 
 INTERVAL = 5  # seconds until a wallet should ask again
+LOST_SECONDS = 60  # in which an answer that was lost is asked for again
 EVENTS = ("credential_accepted", "credential_failure", "credential_deleted")
 MAX_PROOFS = 1
 State = Credential.State
@@ -101,19 +103,27 @@ def _answer(grant: Grant) -> tuple[int, Any]:
 
 @transactions.atomic()
 def answer_deferred(found: Grant, body: Any) -> tuple[int, Any]:
-    """Answer a deferred credential request (section 9). ProtocolError."""
+    """Answer a deferred credential request (section 9). ProtocolError.
+
+    Once it has the credential, the transaction ends LOST_SECONDS later: until then the
+    answer is given again, as it may have been lost.
+    """
     given = body.get("transaction_id") if isinstance(body, dict) else None
     unknown = ProtocolError("invalid_transaction_id", "There is no such transaction.")
     if given != str(found.pk):
         raise unknown
     grant = found.lock()
-    if grant is None or not grant.key_thumbprint or grant.served_at:
+    if grant is None or not grant.key_thumbprint:
+        raise unknown
+    now = timezone.now()
+    if grant.served_at and grant.served_at + timedelta(seconds=LOST_SECONDS) <= now:
         raise unknown
     status, answer = _answer(grant)
     if status == 200:
         # Credo 0.6.3 reads no deferred answer that has one.
         del answer["notification_id"]
-        grant.update(served_at=timezone.now())
+        if not grant.served_at:
+            grant.update(served_at=now)
     return status, answer
 
 

@@ -2,6 +2,7 @@
 
 import secrets
 import time
+from datetime import timedelta
 
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
@@ -86,6 +87,9 @@ def test_by_hand_the_wallet_asks_again(faber, offers, phone):
     issued = phone.ask_later(waiting["transaction_id"])
     assert phone.keep(issued)
     assert "notification_id" not in issued.json()  # Credo does not read it
+    again = phone.ask_later(waiting["transaction_id"])
+    assert again.json() == issued.json(), "the first answer may be lost"
+    Grant.objects.update(served_at=timezone.now() - timedelta(seconds=60))
     again = phone.ask_later(waiting["transaction_id"])
     assert again.json()["error"] == "invalid_transaction_id"
 
