@@ -59,7 +59,7 @@ def held_row():
 
 
 def ask_now():
-    Credential.objects.update(ask_due_at=timezone.now())
+    Credential.objects.update(ask_due_at=timezone.now() - timedelta(seconds=1))
     tasks.ask_issuers()
 
 
@@ -418,7 +418,7 @@ def test_somebody_s_slow_issuer_slows_no_neighbour(faber, acme, alice, trusted):
         acme.post("/openid/trustAnchors", body)
         is_over = Event()
         slow.meet = lambda path: is_over.wait(20)
-        Credential.objects.update(ask_due_at=timezone.now())
+        Credential.objects.update(ask_due_at=timezone.now() - timedelta(seconds=1))
         later = timezone.now() + timedelta(seconds=1)
         Credential.objects.filter(pk=taken["credentialId"]).update(ask_due_at=later)
         loop = holding.AskingLoop("asking", holding.THREADS)

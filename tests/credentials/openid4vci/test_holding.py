@@ -1,5 +1,7 @@
 """A hosted wallet takes what a link of this installation offers."""
 
+from datetime import timedelta
+
 import pytest
 from django.utils import timezone
 
@@ -83,7 +85,7 @@ def test_by_hand_a_worker_asks_again(faber, alice, offers):
     made = offers(automaticIssuance=False)
     taken = take(alice, made["link"])
     assert taken["state"] == "Requested"
-    Credential.objects.update(ask_due_at=timezone.now())
+    Credential.objects.update(ask_due_at=timezone.now() - timedelta(seconds=1))
     tasks.ask_issuers()
     path = f"/credentials/{taken['credentialId']}"
     assert alice.get(path)["state"] == "Requested"
@@ -98,7 +100,7 @@ def test_what_its_issuer_declines_ends(faber, alice, offers):
     taken = take(alice, made["link"])
     faber.delete(f"/credentials/delete/{made['credentialId']}")
     for _ in range(2):  # without its transaction, as an answer may have been lost
-        Credential.objects.update(ask_due_at=timezone.now())
+        Credential.objects.update(ask_due_at=timezone.now() - timedelta(seconds=1))
         tasks.ask_issuers()
     ended = alice.get(f"/credentials/{taken['credentialId']}")
     assert (ended["state"], ended["problem"]) == ("Rejected", "abandoned")
@@ -115,7 +117,9 @@ def test_a_lost_answer_is_asked_for_again(alice, offers, monkeypatch):
     tasks.ask_issuers()
     assert held_row().state == "Requested"
     monkeypatch.undo()
-    Credential.objects.filter(role="holder").update(ask_due_at=timezone.now())
+    Credential.objects.filter(role="holder").update(
+        ask_due_at=timezone.now() - timedelta(seconds=1)
+    )
     tasks.ask_issuers()
     assert held_row().state == "Issued"
     assert str(held_row().pk) == taken["credentialId"]

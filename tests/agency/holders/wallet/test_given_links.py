@@ -1,6 +1,7 @@
 """Links that a holder pastes into the web wallet: of issuers and verifiers elsewhere."""
 
 import re
+from datetime import timedelta
 
 import pytest
 from django.utils import timezone
@@ -87,7 +88,7 @@ def test_a_card_that_comes_later_is_waited_for(wallet, alice, state):
     state.later = 1
     led = take(wallet, state)
     assert "data-watched" in wallet.get(led.url).text
-    Credential.objects.update(ask_due_at=timezone.now())
+    Credential.objects.update(ask_due_at=timezone.now() - timedelta(seconds=1))
     tasks.ask_issuers()
     assert newest_of(alice, Credential).state == "Issued"
     assert "in your wallet" in wallet.get(f"{led.url}/part?seen=Requested").text
