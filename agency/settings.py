@@ -664,6 +664,8 @@ ACCOUNT_PREVENT_ENUMERATION = "strict"
 ACCOUNT_FORMS = {
     "signup": "agency.studio.accounts.sign_up.SignUpForm",
     "add_email": "agency.studio.accounts.sign_up.AddAddressForm",
+    "change_password": "agency.studio.accounts.passwords.ChangePasswordForm",
+    "reset_password_from_key": "agency.studio.accounts.passwords.ResetPasswordKeyForm",
 }
 ACCOUNT_ADAPTER = "agency.studio.accounts.adapter.AccountAdapter"
 # In addition to allauth's defaults. The key of login_failed is account and IP address,

@@ -52,6 +52,10 @@ class SignUpForm(SignupForm):
 
 
 class AddAddressForm(AddEmailForm):
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.fields["email"].label = "Mail address"
+
     def clean_email(self) -> str:
         """Refuse an address that a member of the person's organizations uses."""
         email: str = super().clean_email()
