@@ -122,6 +122,20 @@ NAMES = {
     "tenants.dailyusage": "Usage by day",
     "admin.logentry": "Changes in the admin",
 }
+# One of them, where the name of the model is another.
+KINDS = {
+    "tenants.tenant": "organization",
+    "tenants.provider": "account of a provider",
+    "connections.basicmessage": "text message",
+    "connections.outboundmessage": "message out",
+    "connections.inboundmessage": "message in",
+    "auth.user": "account",
+    "tenants.membership": "member",
+    "auth.group": "group of staff",
+    "credentials.mailingrow": "mail",
+    "tenants.erasure": "deletion",
+    "admin.logentry": "change in the admin",
+}
 PAGES = {"queues": "All queues"}
 
 
@@ -149,6 +163,10 @@ class Section(TypedDict):
 def name_of(model: type[Model]) -> str:
     plural = str(model._meta.verbose_name_plural)
     return NAMES.get(model._meta.label_lower, plural[:1].upper() + plural[1:])
+
+
+def kind_of(model: type[Model]) -> str:
+    return KINDS.get(model._meta.label_lower, str(model._meta.verbose_name))
 
 
 def build_menu(entries: dict[str, Entry]) -> list[Section]:

@@ -8,7 +8,7 @@ from allauth.account import forms as allauth
 class ChangePasswordForm(allauth.ChangePasswordForm):
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
-        self.fields["oldpassword"].label = "Current password"
+        name_field(self, "oldpassword", "Current password")
         ask_once(self)
 
 
@@ -22,5 +22,11 @@ class ResetPasswordKeyForm(allauth.ResetPasswordKeyForm):
 
 def ask_once(form: Any) -> None:
     del form.fields["password2"]
-    form.fields["password1"].label = "New password"
+    name_field(form, "password1", "New password")
     form.fields["password1"].help_text = "At least 12 characters."
+
+
+def name_field(form: Any, name: str, label: str) -> None:
+    """allauth has the label in the placeholder too."""
+    form.fields[name].label = label
+    form.fields[name].widget.attrs.pop("placeholder", None)

@@ -1,5 +1,6 @@
 """The base classes of the admin: lists and pages that change nothing."""
 
+import re
 from functools import cached_property
 from typing import Any
 from uuid import UUID
@@ -12,12 +13,20 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
+from django.utils.formats import date_format
+from django.utils.html import format_html
+from django.utils.text import capfirst
 from django.views.decorators.cache import never_cache
 
 from agency.studio.exchange.kinds import KINDS, exchange_page
 from agency.studio.form_tokens import SENT_BEFORE, claim_form_token
 from agency.support.actions import actions_for
+from agency.support.customers import may_view, record_url
+from agency.support.menu import kind_of, name_of
 from core.database.uuids import parse_uuid
+from tenants.models import Tenant
+
+ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 class BoundedPaginator(Paginator):
@@ -40,7 +49,69 @@ class ReadOnly:
     has_change_permission = has_delete_permission = has_add_permission
 
 
-class ReadOnlyAdmin(ReadOnly, admin.ModelAdmin):
+def title_of(row: Any) -> str:
+    """What a record is called: its kind and name; of whom and when instead of an id."""
+    kind = capfirst(kind_of(type(row)))
+    name = getattr(row, "email", "") or str(row)
+    if not ID.search(name):
+        return f"{kind}: {name}"
+    tenant, since = (getattr(row, one, None) for one in ("tenant", "created_at"))
+    of_whom = f" of {tenant}" if tenant else ""
+    return f"{kind}{of_whom}" + (
+        f", {date_format(since, 'DATETIME_FORMAT')} UTC" if since else ""
+    )
+
+
+class Titled(admin.ModelAdmin):
+    """Lists are called as in the menu, records by what people know of them."""
+
+    @property
+    def kind(self) -> str:
+        return kind_of(self.model)
+
+    def changelist_view(
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        title = {"title": name_of(self.model)}
+        return super().changelist_view(request, title | (extra_context or {}))
+
+    def render_change_form(
+        self, request: HttpRequest, context: dict[str, Any], *args: Any, **options: Any
+    ) -> HttpResponse:
+        """Name the record and its organization, and add the actions of support."""
+        context |= {"list_name": name_of(self.model), "subtitle": None}
+        if row := options.get("obj"):
+            context["title"] = title_of(row)
+            context["support_actions"] = actions_for(request.user, row)
+            if may_view(request.user, Tenant):
+                context["customer"] = customer_of(row)
+        else:
+            context["title"] = f"New {self.kind}"
+        return super().render_change_form(request, context, *args, **options)
+
+
+def customer_of(row: Any) -> dict[str, str] | None:
+    """The name and the page of the organization of a record."""
+    tenant = getattr(row, "tenant", None)
+    if tenant is None or tenant.deleted_at:
+        return None
+    return {"name": tenant.name, "url": record_url(Tenant, tenant.pk)}
+
+
+@admin.display(ordering="tenant", empty_value="–")
+def organization(row: Any) -> str | None:
+    """The name, which leads to the customer page."""
+    if customer := customer_of(row):
+        return format_html('<a href="{url}">{name}</a>', **customer)
+    return row.tenant and str(row.tenant)
+
+
+def with_organization(fields: Any) -> list[Any]:
+    """The same fields, with the customer page instead of the record of the tenant."""
+    return [organization if one == "tenant" else one for one in fields]
+
+
+class ReadOnlyAdmin(ReadOnly, Titled):
     """Lists and shows rows, and finds them by their ids.
 
     The page of a row has the columns of the list, those of `details`, and its times,
@@ -58,22 +129,24 @@ class ReadOnlyAdmin(ReadOnly, admin.ModelAdmin):
     def get_fields(self, request: HttpRequest, obj: Any = None) -> Any:
         """The columns of the page in the order of the model, its times last."""
         if self.fields:
-            return self.fields
+            return with_organization(self.fields)
         times = ("created_at", "updated_at")
-        named = [one for one in [*self.list_display, *self.details] if one not in times]
+        listed = [*self.list_display, *self.details]
+        named = [one for one in listed if one not in times]
         columns = [column.name for column in self.opts.concrete_fields]
         key = self.opts.pk.name
         shown = [one for one in columns if one == key or one in named]
         shown += [one for one in named if one not in shown]
-        return shown + [one for one in times if one in columns]
+        return with_organization(shown + [one for one in times if one in columns])
 
-    def render_change_form(
-        self, request: HttpRequest, context: dict[str, Any], *args: Any, **options: Any
-    ) -> HttpResponse:
-        """Add the actions of support to the page of a record."""
-        if row := options.get("obj"):
-            context["support_actions"] = actions_for(request.user, row)
-        return super().render_change_form(request, context, *args, **options)
+    def get_list_display(self, request: HttpRequest) -> list[Any]:
+        """Whose a row is comes first."""
+        others: list[Any] = [one for one in self.list_display if one != "tenant"]
+        return [organization, *others] if "tenant" in self.list_display else others
+
+    def get_list_display_links(self, request: HttpRequest, list_display: Any) -> Any:
+        """The first column that is not the organization, which has its own page."""
+        return [one for one in list_display if one is not organization][:1]
 
     def get_list_select_related(self, request: HttpRequest) -> Any:
         """The foreign keys in the list, unless the class names what else it reads."""
@@ -141,7 +214,7 @@ class ShownOnceAdmin(ReadOnlyAdmin):
     form_fields: list[str]
 
     def get_fields(self, request: HttpRequest, obj: Any = None) -> Any:
-        return self.fields if obj else self.form_fields
+        return with_organization(self.fields) if obj else self.form_fields
 
     def get_form(
         self,

@@ -14,12 +14,12 @@ from connections.models import (
 @admin.register(Connection)
 class ConnectionAdmin(ExchangeAdmin):
     list_display = [
-        "connection_id", "tenant", "wallet", "role", "state", "name", "problem_in_words",
-        "created_at",
+        "tenant", "state", "name", "role", "problem_in_words", "created_at",
     ]  # fmt: skip
     list_filter = ["state", "role", "multi_party", "connectionless"]
     search_fields = ["connection_id", "name", "their_did", "tenant__name"]
     details = [
+        "connection_id", "wallet",
         "multi_party", "connectionless", "image_url", "my_key", "their_did",
         "their_key", "their_endpoint", "thread_id", "handshake", "exchange_version",
         "left_at",
@@ -28,10 +28,10 @@ class ConnectionAdmin(ExchangeAdmin):
 
 @admin.register(BasicMessage)
 class BasicMessageAdmin(DatedAdmin):
-    list_display = ["id", "tenant", "connection", "direction", "sent_at"]
+    list_display = ["tenant", "direction", "sent_at"]
     list_filter = ["direction"]
     search_fields = ["connection__connection_id", "tenant__name"]
-    details = ["wallet"]
+    details = ["connection", "wallet"]
 
 
 @admin.register(InboundMessage)
@@ -47,9 +47,9 @@ class InboundMessageAdmin(DatedAdmin):
 @admin.register(OutboundMessage)
 class OutboundMessageAdmin(DatedAdmin):
     list_display = [
-        "type", "tenant", "connection", "is_hosted", "status", "attempts", "due_at",
+        "type", "tenant", "is_hosted", "status", "attempts", "due_at",
         "last_error", "created_at",
     ]  # fmt: skip
     list_filter = ["status", "is_hosted", "type"]
     search_fields = ["thread_id", "recipient_key", "connection__connection_id"]
-    details = ["thread_id", "recipient_key", "endpoint", "lease_until"]
+    details = ["connection", "thread_id", "recipient_key", "endpoint", "lease_until"]

@@ -75,13 +75,12 @@ class DefinitionFormatAdmin(DatedAdmin):
 @admin.register(Credential)
 class CredentialAdmin(ExchangeAdmin):
     list_display = [
-        "id", "tenant", "wallet", "role", "state", "definition_id", "problem_in_words",
-        "created_at",
+        "tenant", "state", "role", "definition_id", "problem_in_words", "created_at",
     ]  # fmt: skip
     list_filter = ["state", "role", "automatic_issuance"]
     search_fields = ["thread_id", "definition_id", "tenant__name"]
     details = [
-        "connection", "thread_id", "schema_id", "automatic_issuance", "accepted_at",
+        "wallet", "connection", "thread_id", "schema_id", "automatic_issuance", "accepted_at",
         "issued_at",
     ]  # fmt: skip
 
@@ -90,8 +89,8 @@ class CredentialAdmin(ExchangeAdmin):
 class GrantAdmin(DatedAdmin):
     """Of offers to wallets of OpenID4VC, without codes and tokens."""
 
-    list_display = ["credential", "tenant", "tries", "redeemed_at", "notified"]
-    details = ["token_expires_at", "served_at"]
+    list_display = ["tenant", "created_at", "tries", "redeemed_at", "notified"]
+    details = ["credential", "token_expires_at", "served_at"]
 
 
 @admin.register(TokenStatusList)
@@ -152,7 +151,7 @@ class BulkAdmin(DatedAdmin):
     """Files of offers, which workers make row by row."""
 
     list_display = [
-        "id", "tenant", "definition", "state", "row_count", "last_error", "created_at",
+        "tenant", "state", "row_count", "definition", "last_error", "created_at",
     ]  # fmt: skip
     list_filter = ["status"]
     search_fields = ["definition__definition_id", "tenant__name"]
@@ -164,10 +163,10 @@ class BulkAdmin(DatedAdmin):
 
 @admin.register(BulkRow)
 class BulkRowAdmin(DatedAdmin):
-    list_display = ["bulk", "number", "tenant", "status", "credential", "created_at"]
+    list_display = ["tenant", "number", "status", "created_at"]
     list_filter = ["status"]
     search_fields = ["bulk__id", "tenant__name"]
-    details = ["connection_id", "wallet_id"]
+    details = ["bulk", "credential", "connection_id", "wallet_id"]
 
 
 @admin.register(Mailing)
@@ -175,23 +174,23 @@ class MailingAdmin(DatedAdmin):
     """Mails of an organization, without texts and addresses."""
 
     list_display = [
-        "id", "tenant", "bulk", "is_reminder", "state", "last_error", "created_at",
+        "tenant", "state", "is_reminder", "last_error", "created_at",
     ]  # fmt: skip
     list_filter = ["status", "is_reminder"]
     search_fields = ["tenant__name"]
     details = [
-        "language", "paused_at", "stopped_at", "finished_at", "due_at", "lease_until",
+        "bulk", "language", "paused_at", "stopped_at", "finished_at", "due_at", "lease_until",
     ]  # fmt: skip
 
 
 @admin.register(MailingRow)
 class MailingRowAdmin(DatedAdmin):
     list_display = [
-        "mailing", "number", "tenant", "status", "code", "credential", "created_at",
+        "tenant", "number", "status", "code", "created_at",
     ]  # fmt: skip
     list_filter = ["status"]
     search_fields = ["mailing__id", "tenant__name"]
-    details = ["attempts", "due_at", "lease_until"]
+    details = ["mailing", "credential", "attempts", "due_at", "lease_until"]
 
 
 @admin.register(MailDay)

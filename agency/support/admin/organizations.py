@@ -140,6 +140,7 @@ class IssueKeyForm(OnceForm, forms.ModelForm):
     class Meta:
         model = ApiKey
         fields = ["kind", "tenant", "provider", "name", "strict"]
+        labels = {"tenant": "Organization", "provider": "Account of a provider"}
         help_texts = {
             "strict": "Of an access token: filters of lists that nothing reads are "
             "refused.",
@@ -425,7 +426,7 @@ class ErasureAdmin(DatedAdmin):
 class DataKeyAdmin(ReadOnlyAdmin):
     """The data keys, and the ids of their master keys. Keys are not shown."""
 
-    list_display = ["id", "tenant", "generation", "master_key_id", "created_at"]
+    list_display = ["tenant", "generation", "master_key_id", "created_at"]
     list_filter = ["master_key_id"]
     search_fields = ["tenant__name", "master_key_id"]
     details = ["rotated_at"]
@@ -435,7 +436,7 @@ class DataKeyAdmin(ReadOnlyAdmin):
 class FormerDataKeyAdmin(ReadOnlyAdmin):
     """Data keys that were replaced, until they are deleted."""
 
-    list_display = ["id", "tenant", "generation", "master_key_id", "retired_at"]
+    list_display = ["tenant", "generation", "master_key_id", "retired_at"]
     list_filter = ["master_key_id"]
     search_fields = ["tenant__name", "master_key_id"]
 

@@ -15,8 +15,7 @@ from django.contrib.auth.models import Group, User
 from django.db.models import Exists, OuterRef, QuerySet
 from django.http import HttpRequest, HttpResponse
 
-from agency.support.actions import actions_for
-from agency.support.admin.base import ReadOnlyAdmin
+from agency.support.admin.base import ReadOnlyAdmin, Titled, organization
 from agency.support.admin.organizations import Inline
 from core.work import transactions
 from tenants import audit
@@ -32,7 +31,7 @@ admin.site.unregister([Authenticator, UserSession])
 
 class Organizations(Inline):
     model = Membership
-    fields = ["tenant", "role", "created_at"]
+    fields = [organization, "role", "created_at"]  # type: ignore[list-item]
     verbose_name_plural = "organizations"
     show_change_link = False
 
@@ -51,12 +50,12 @@ class Addresses(Inline):
 
 
 @admin.register(Group)
-class StaffGroupAdmin(GroupAdmin):
+class StaffGroupAdmin(Titled, GroupAdmin):
     filter_horizontal = ()  # plain lists have names for screen readers, and no script
 
 
 @admin.register(User)
-class PersonAdmin(UserAdmin):
+class PersonAdmin(Titled, UserAdmin):
     """Staff with Django's permission to change accounts are as good as superusers.
 
     For all others the page shows no trace of the password.
@@ -128,10 +127,8 @@ class PersonAdmin(UserAdmin):
     def render_change_form(
         self, request: HttpRequest, context: dict[str, Any], *args: Any, **options: Any
     ) -> HttpResponse:
-        person = options.get("obj")
-        if person:
+        if person := options.get("obj"):
             audit.record("record.viewed", person, by=request)
-            context["support_actions"] = actions_for(request.user, person)
         return super().render_change_form(request, context, *args, **options)
 
 

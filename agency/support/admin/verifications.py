@@ -32,7 +32,7 @@ class KioskAdmin(DatedAdmin):
 
 @admin.register(WaitingAnswer)
 class WaitingAnswerAdmin(DatedAdmin):
-    list_display = ["id", "status", "due_at", "attempts", "tenant"]
+    list_display = ["tenant", "status", "due_at", "attempts"]
     list_filter = ["status"]
     search_fields = ["verification_id__exact", "tenant__name"]
     details = ["verification_id", "lease_until", "last_error", "request_id"]
@@ -41,7 +41,7 @@ class WaitingAnswerAdmin(DatedAdmin):
 @admin.register(Verification)
 class VerificationAdmin(ExchangeAdmin):
     list_display = [
-        "id", "is_valid", "why", "state", "role", "tenant", "wallet", "created_at",
+        "tenant", "state", "is_valid", "why", "role", "created_at",
     ]  # fmt: skip
     list_filter = [
         "state",

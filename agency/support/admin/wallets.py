@@ -26,10 +26,10 @@ from wallets.models import (
 @admin.register(Wallet)
 class WalletAdmin(DatedAdmin):
     list_display = [
-        "wallet_id", "owner_name", "tenant", "is_organization", "issuer_did",
-        "created_at",
+        "tenant", "owner_name", "is_organization", "issuer_did", "created_at",
     ]  # fmt: skip
     list_filter = ["is_organization"]
+    details = ["wallet_id"]
     search_fields = ["wallet_id", "owner_name", "did", "webvh_did", "tenant__name"]
 
     def render_change_form(
@@ -65,17 +65,17 @@ class TrustAnchorAdmin(DatedAdmin):
 
 @admin.register(Authority)
 class AuthorityAdmin(ReadOnlyAdmin):
-    list_display = ["id", "is_live", "created_at"]
+    list_display = ["created_at", "is_live"]
 
 
 @admin.register(SpareKey)
 class SpareKeyAdmin(ReadOnlyAdmin):
-    list_display = ["id", "leased_until", "created_at"]
+    list_display = ["created_at", "leased_until"]
 
 
 @admin.register(KeyRequest)
 class KeyRequestAdmin(ReadOnlyAdmin):
-    list_display = ["id", "organization", "is_waiting", "alive_until", "served_at"]
+    list_display = ["alive_until", "is_waiting", "organization", "served_at"]
     list_filter = [("served_at", admin.EmptyFieldListFilter)]
 
 
@@ -93,7 +93,7 @@ class SimulatedHolderAdmin(DatedAdmin):
 
 @admin.register(SimulatedAnswer)
 class SimulatedAnswerAdmin(DatedAdmin):
-    list_display = ["id", "kind", "status", "due_at", "attempts", "tenant"]
+    list_display = ["tenant", "kind", "status", "due_at", "attempts"]
     list_filter = ["status", "kind"]
     search_fields = ["exchange_id__exact", "tenant__name"]
     details = ["holder", "exchange_id", "lease_until", "last_error", "request_id"]

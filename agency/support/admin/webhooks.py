@@ -26,11 +26,11 @@ class WebhookAdmin(DatedAdmin):
 @admin.register(Event)
 class EventAdmin(ReadOnlyAdmin):
     list_display = [
-        "type", "tenant", "object_type", "object_id", "sequence", "created_at",
+        "tenant", "type", "object_type", "sequence", "created_at",
     ]  # fmt: skip
     list_filter = ["type", "is_example"]
     search_fields = ["object_id", "tenant__name"]
-    details = ["masked_body", "is_example", "transaction_id", "request_id"]
+    details = ["object_id", "masked_body", "is_example", "transaction_id", "request_id"]
 
     @admin.display(description="body")
     def masked_body(self, event: Event) -> str:
@@ -43,17 +43,20 @@ class EventAdmin(ReadOnlyAdmin):
 @admin.register(Delivery)
 class DeliveryAdmin(ReadOnlyAdmin):
     list_display = [
-        "event", "webhook", "status", "calls", "due_at", "last_error", "created_at",
+        "status", "webhook", "calls", "due_at", "last_error", "created_at",
     ]  # fmt: skip
     list_filter = ["status"]
     search_fields = ["event__object_id"]
-    details = ["attempts", "lease_until", "blocks_until", "finished_at"]
+    details = [
+        "event", "attempts", "lease_until", "blocks_until", "finished_at",
+    ]  # fmt: skip
 
 
 @admin.register(Attempt)
 class AttemptAdmin(ReadOnlyAdmin):
     list_display = [
-        "delivery", "number", "started_at", "duration_ms", "status_code", "error",
+        "started_at", "number", "duration_ms", "status_code", "error",
     ]  # fmt: skip
     list_filter = ["status_code"]
     search_fields = ["error"]
+    details = ["delivery"]

@@ -7,6 +7,7 @@ from datetime import timedelta
 import pytest
 from django.contrib.auth.models import Permission
 from django.utils import timezone
+from django.utils.formats import date_format
 
 from connections.models import OutboundMessage
 from credentials.models import Credential
@@ -82,7 +83,7 @@ def test_an_exchange_is_stuck_when_it_has_not_moved_for_a_day(browser, customer)
     row = Credential.objects.get(role="issuer")
     row.change_notes({"reference": "order 4711"})  # which moves nothing
     stuck = section(page_of(browser, customer), "stuck")
-    assert "1\xa0day, 1\xa0hour" in html.unescape(stuck)
+    assert f"{date_format(long_ago, 'DATETIME_FORMAT')} UTC" in stuck
     assert f"/admin/credentials/credential/{row.pk}/change/" in stuck
     assert "waits for the other side" in stuck
     other = Credential.objects.get(role="holder")
@@ -100,7 +101,7 @@ def test_failing_and_disabled_webhooks_come_first(browser, customer):
     assert re.findall(r"https://office-(\d).example/…", text) == ["0", "1", "2"]
     assert "secret" not in text
     assert "<strong>disabled</strong>" in text
-    assert "<strong>failing</strong> for 3" in text
+    assert "<strong>failing</strong> since <time" in text
 
 
 def test_it_shows_the_last_event_people_and_keys(browser, customer):

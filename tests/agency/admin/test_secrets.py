@@ -58,6 +58,7 @@ def columns_of(site):
     request = SimpleNamespace(user=AnonymousUser())
     names = [*site.get_fields(request, site.model()), *site.list_display]
     names += [*site.list_filter, *site.search_fields]
+    names = [one.__name__ if callable(one) else one for one in names]
     return {name if isinstance(name, str) else name[0] for name in names}
 
 
