@@ -233,8 +233,8 @@ class Mailings(View):
             chosen = source_in(body, bulk), options_in(body, bulk)
             prepare = partial(mailings.prepare_mailing, bulk, *chosen)
         # Stored in many short transactions, before the one in which it begins.
-        with mailings.discarded_unless_begun(prepare) as prepare:
-            begun = self.perform(mailings.start_recorded, by=request, prepare=prepare)
+        with mailings.discarded_unless_begun(prepare) as noted:
+            begun = self.perform(mailings.start_recorded, by=request, prepare=noted)
         return self.respond(begun.pk)
 
     @operation(

@@ -129,7 +129,9 @@ def enter_wallet(request: HttpRequest, link: PersonalLink, take: str) -> HttpRes
     else:
         response = redirect("web_wallet:cards")
     if "HX-Request" in request.headers:  # pin.js, which cannot follow a redirection
-        response = HttpResponse(status=204, headers={"HX-Redirect": response["Location"]})
+        response = HttpResponse(
+            status=204, headers={"HX-Redirect": response["Location"]}
+        )
     sessions.begin_session(response, link)
     remember_browser(request, response, link)
     return response
