@@ -8,6 +8,7 @@ not sent again.
 import logging
 from datetime import datetime, timedelta
 from functools import partial
+from threading import Lock
 from uuid import uuid4
 
 from django.conf import settings
@@ -22,10 +23,11 @@ from agency.holders.wallet.mail_address import (
     forget_unconfirmed,
 )
 from agency.holders.wallet.models import PersonalLink
-from agency.mails import offers, texts, unsubscribing
+from agency.mails import mailings, offers, texts, unsubscribing
 from agency.mails.models import AskedAddress
 from agency.mails.offers import OfferMail
 from agency.mails.smtp import (
+    TEMPORARY,
     CannotWrite,
     MailServer,
     OutcomeUnknown,
@@ -44,10 +46,20 @@ A_DAY = timedelta(days=1)
 RETRY_DELAY = timedelta(hours=1)
 QUIET = timedelta(minutes=10)  # who looks meanwhile need not be told
 MAX_MAILS = 500  # of one run
+_runs = Lock()
 
 
 def send_due() -> None:
-    """Send what is due, at most MAX_MAILS."""
+    """Send what is due, at most MAX_MAILS, in one thread of this process at a time."""
+    if not _runs.acquire(blocking=False):
+        return
+    try:
+        send_some()
+    finally:
+        _runs.release()
+
+
+def send_some() -> None:
     forget_unconfirmed()
     forget_asked()
     if not is_on():
@@ -58,6 +70,8 @@ def send_due() -> None:
     try:
         with MailServer() as server:
             for link in due:
+                if mailings.loop.is_stopped:  # the process ends
+                    return
                 send_one(link, server)
     except (OSError, OutcomeUnknown) as error:  # smtplib's errors are OSErrors
         logger.warning("mails to holders wait: %s", type(error).__name__)
@@ -95,6 +109,9 @@ def send_one(link: PersonalLink, server: MailServer) -> None:
 
     OSError or OutcomeUnknown: the connection is of no use any more.
     """
+    if not MailDay.left_today(link.tenant):
+        change(link, mail_due_at=MailDay.next_day())
+        return
     address = link.unsealed_address()
     if unsubscribing.is_unsubscribed(address):
         change(link, mail_due_at=rest_of(link), mail_problem="unsubscribed")
@@ -188,6 +205,10 @@ def note_refusal(link: PersonalLink, error: Refused) -> None:
     problem = f"refused_{error.code}"
     if error.was_data:  # it has begun, so its columns have changed
         rows = PersonalLink.objects.filter(pk=link.pk, mail_given_at=link.mail_given_at)
+        if error.code in TEMPORARY and link.mail_confirmed_at:
+            # The server has not taken it: tomorrow the same is told.
+            rows.update(mail_sent_at=link.mail_sent_at)
+            return
         rows.update(mail_due_at=rest_of(link), mail_problem=problem)
     elif change(link, mail_due_at=rest_of(link), mail_problem=problem):
         try:

@@ -63,14 +63,16 @@ def confirm(request: HttpRequest, token: str) -> HttpResponse:
     Programs that look at the links in mails open them too.
     """
     link = mail_address.find_given(token)
+    link.wallet.tenant.require_thawed()
     if request.method == "POST":
         mail_address.confirm_address(link)
-        link.refresh_from_db(fields=["mail_confirmed_at"])
+        link = mail_address.find_given(token)
     tenant = link.wallet.tenant
     with in_language_of(request, tenant) as language:
         context = {"organization": tenant.name, "is_confirmed": link.mail_confirmed_at}
         response = show_page(request, None, "confirm_mail", context)
-    response["Referrer-Policy"] = "no-referrer"
+    # Not with `no-referrer`: a browser sends such a form with `Origin: null`, which the
+    # protection from other sites' forms refuses.
     return with_language(response, language)
 
 

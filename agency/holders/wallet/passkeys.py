@@ -39,6 +39,7 @@ MAX_PASSKEYS = 5  # of a link
 ANSWERED_WITHIN = timedelta(minutes=5)
 A_MINUTE = 30  # tries of a link at an address
 MAX_CREDENTIAL = 20_000  # characters of what a browser sends
+MAX_STORED = 2_600  # bytes of an id and its key: rows of an index are bounded
 VERIFIED = UserVerificationRequirement.REQUIRED
 State = dict[str, Any]
 ADD, OPEN = "add", "open"
@@ -47,8 +48,15 @@ ADD, OPEN = "add", "open"
 def server() -> Fido2Server:
     host = urlsplit(settings.PUBLIC_URL).hostname or ""
     party = PublicKeyCredentialRpEntity(id=host, name=host)
-    own = "{0.scheme}://{0.netloc}".format(urlsplit(settings.PUBLIC_URL))
-    return Fido2Server(party, verify_origin=lambda origin: origin == own)
+    own = origin_of(settings.PUBLIC_URL)
+    return Fido2Server(party, verify_origin=lambda given: origin_of(given) == own)
+
+
+def origin_of(address: str) -> tuple[str, str | None, int | None]:
+    """Scheme, host and port, however they are spelled. ValueError for a bad port."""
+    parts = urlsplit(address)
+    usual = {"https": 443, "http": 80}.get(parts.scheme)
+    return parts.scheme, parts.hostname, parts.port or usual
 
 
 def begin_adding(link: PersonalLink) -> dict[str, str]:
@@ -98,7 +106,7 @@ def complete_adding(
         made = server().register_complete(state, RegistrationResponse.from_dict(answer))
     except Exception as error:  # whatever is wrong with what a browser sends
         raise refused() from error
-    if made.credential_data is None:
+    if made.credential_data is None or len(made.credential_data) > MAX_STORED:
         raise refused()
     with transaction.atomic():
         lock_link(link)

@@ -106,7 +106,7 @@ def scan_at_kiosk(
 
 def take_at_kiosk(kiosk: Kiosk, given: str) -> None:
     """Errors as of find_shown() and hand_over(); 409 `wrong_state`: nothing is asked."""
-    card = shown_cards.find_shown(given, kiosk.tenant)
+    card = shown_cards.find_shown(given, kiosk)
     screen = read_screen(kiosk)
     if screen.state != State.ASKING or screen.verification is None:
         raise Conflict("wrong_state", "The kiosk asks for nothing now.")

@@ -24,7 +24,7 @@ from core.work.retention import BatchBudget, delete_in_batches
 from tenants import tokens
 from tenants.models import Tenant
 from verifications.api.verifier import request_function
-from verifications.models import Verification, VerificationPolicy
+from verifications.models import Kiosk, Verification, VerificationPolicy
 from verifications.openid4vp.requests import OPENID4VP
 from verifications.proofs.policy import Policy
 
@@ -33,7 +33,7 @@ LIFETIME = timedelta(seconds=60)
 # For so long a request waits in the wallet.
 WAITS = timedelta(days=1)
 A_MINUTE = 10  # codes of a wallet
-SCANS_A_MINUTE = 60  # of an organization, right ones too
+SCANS_A_MINUTE = 60  # of a kiosk, or of an organization's studio; right ones too
 MAX_WAITING = 20  # requests that are listed
 MAX_GIVEN = 200  # characters of what a scanner has read
 
@@ -59,8 +59,8 @@ def ends_at(card: ShownCard) -> datetime:
     return card.created_at + LIFETIME
 
 
-def find_shown(given: str, taker: Tenant) -> ShownCard:
-    """The code that a scanner of an organization has read: its address, or its token.
+def find_shown(given: str, taker: Tenant | Kiosk) -> ShownCard:
+    """The code that a scanner has read: its address, or its token.
 
     409 `card_not_takeable` for whatever it is instead, so that nobody learns more; 429
     `too_many_requests`.

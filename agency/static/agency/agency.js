@@ -84,6 +84,10 @@ function showTimes() {
 
 showTimes();
 
+// The answer to a form may be a page of its own address: a reload and the way back lead there, and send nothing again.
+const answer = document.querySelector("[data-address]");
+if (answer) history.replaceState(null, "", answer.dataset.address);
+
 // A color is typed, or picked beside it. Empty is our own.
 for (const picker of document.querySelectorAll("[data-picks]")) {
   const field = document.getElementById(picker.dataset.picks);

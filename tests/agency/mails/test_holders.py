@@ -93,7 +93,10 @@ def test_a_holder_gives_an_address_confirms_it_and_removes_it(wallet, server):
     assert mail["Subject"].startswith("Confirm your mail address for your wallet at")
     assert mail["List-Unsubscribe-Post"] == "List-Unsubscribe=One-Click"
     stranger = Client(headers={"Accept": "text/html", "Accept-Language": "en"})
-    assert "Is this mail address yours?" in stranger.get(path_in(mail)).text
+    page = stranger.get(path_in(mail))
+    assert "Is this mail address yours?" in page.text
+    # From a page with `no-referrer` a browser sends `Origin: null`, which is refused.
+    assert page["Referrer-Policy"] == "same-origin"
     assert link_row().mail_confirmed_at is None  # a program may have looked at it
     assert "is confirmed" in confirms(server).text
     assert "You get a mail when something new waits" in wallet.get("/w/me").text
@@ -256,6 +259,36 @@ def test_a_mail_counts_for_the_day_of_the_organization(wallet, server, settings)
     assert server.addresses == []
     MailDay.objects.all().delete()
     hours_pass(2)
+    holders.send_due()
+    assert server.addresses == []  # the next day
+    hours_pass(25)
+    holders.send_due()
+    assert server.addresses == [ADDRESS]
+
+
+def test_what_the_server_puts_off_after_the_text_is_told_on_another_day(
+    faber, alice, wallet, server
+):
+    is_told(wallet, server)
+    faber.offers(alice, faber.defines("name"), {"name": "Ann"})
+    hours_pass(1)
+    server.at_data = {ADDRESS: "454 4.7.0 throttled"}
+    holders.send_due()
+    server.at_data = {}
+    told = len(server.messages)
+    holders.send_due()
+    assert len(server.messages) == told  # not at once
+    assert "No mail goes there" not in wallet.get("/w/me").text
+    hours_pass(25)
+    holders.send_due()
+    assert len(server.messages) == told + 1
+
+
+def test_one_thread_of_a_process_sends(wallet, server):
+    gives(wallet)
+    with holders._runs:
+        holders.send_due()
+    assert server.addresses == []
     holders.send_due()
     assert server.addresses == [ADDRESS]
 

@@ -206,6 +206,25 @@ def test_a_passkey_that_asks_nobody_is_not_added(wallet, change):
     assert not WalletPasskey.objects.exists()
 
 
+def test_one_that_is_too_long_to_store_is_refused(wallet):
+    device = Device()
+    long = b"i" * 4096
+    device.id = websafe_encode(long)
+    device.data = AttestedCredentialData.create(
+        Aaguid(b"\0" * 16), long, ES256.from_cryptography_key(device.key.public_key())
+    )
+    page = wallet.post(ADD, {"pin": PIN})
+    assert wallet.post(ADD, device.make(page)).status_code == 403
+    assert not WalletPasskey.objects.exists()
+
+
+def test_the_address_of_the_server_may_be_spelled_in_any_way(wallet, settings):
+    settings.PUBLIC_URL = "https://Agency.Example:443"
+    device = Device()
+    device.origin = "https://agency.example"
+    adds(wallet, device)
+
+
 @pytest.mark.parametrize(
     "credential", ["", "x", "[]", "{}", '{"id": 1}', "[" * 10000, "9" * 30000, "null"]
 )
