@@ -30,7 +30,8 @@ SELECT count(*) FROM pg_stat_activity
 WHERE datname = current_database() AND pid <> pg_backend_pid()
     AND backend_type = 'client backend'
 """
-# All tables and functions of the schema, but those of extensions.
+# All tables, sequences and functions of the schema, but those of extensions. The sequence
+# of a column goes with its table.
 DROP_ALL_SQL = b"""
 DO $$
 DECLARE statement text;
@@ -38,6 +39,13 @@ BEGIN
     FOR statement IN
         SELECT format('DROP TABLE IF EXISTS %s CASCADE', oid::regclass) FROM pg_class
         WHERE relnamespace = current_schema()::regnamespace AND relkind IN ('r', 'p')
+        UNION ALL
+        SELECT format('DROP SEQUENCE IF EXISTS %s CASCADE', oid::regclass) FROM pg_class
+        WHERE relnamespace = current_schema()::regnamespace AND relkind = 'S'
+            AND NOT EXISTS (
+                SELECT FROM pg_depend WHERE classid = 'pg_class'::regclass
+                    AND objid = pg_class.oid AND deptype IN ('a', 'i', 'e')
+            )
         UNION ALL
         SELECT format('DROP FUNCTION IF EXISTS %s CASCADE', oid::regprocedure)
         FROM pg_proc WHERE pronamespace = current_schema()::regnamespace
@@ -115,7 +123,7 @@ def load_database(
 ) -> None:
     """Run the dump with psql, and the statements `after` it, in one transaction.
 
-    replace: drop all tables and functions first, in the same transaction.
+    replace: drop all tables, sequences and functions first, in the same transaction.
     """
     progress = Progress(stream, "Database: {:,} bytes are restored.")
 

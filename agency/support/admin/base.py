@@ -55,7 +55,7 @@ def title_of(row: Any) -> str:
     name = getattr(row, "email", "") or str(row)
     if not ID.search(name):
         return f"{kind}: {name}"
-    tenant, since = (getattr(row, one, None) for one in ("tenant", "created_at"))
+    tenant, since = tenant_of(row), getattr(row, "created_at", None)
     of_whom = f" of {tenant}" if tenant else ""
     return f"{kind}{of_whom}" + (
         f", {date_format(since, 'DATETIME_FORMAT')} UTC" if since else ""
@@ -90,9 +90,17 @@ class Titled(admin.ModelAdmin):
         return super().render_change_form(request, context, *args, **options)
 
 
+def tenant_of(row: Any) -> Tenant | None:
+    """The organization of a record. None if it was erased: the log outlives it."""
+    try:
+        return getattr(row, "tenant", None)
+    except Tenant.DoesNotExist:
+        return None
+
+
 def customer_of(row: Any) -> dict[str, str] | None:
     """The name and the page of the organization of a record."""
-    tenant = getattr(row, "tenant", None)
+    tenant = tenant_of(row)
     if tenant is None or tenant.deleted_at:
         return None
     return {"name": tenant.name, "url": record_url(Tenant, tenant.pk)}
@@ -103,7 +111,8 @@ def organization(row: Any) -> str | None:
     """The name, which leads to the customer page."""
     if customer := customer_of(row):
         return format_html('<a href="{url}">{name}</a>', **customer)
-    return row.tenant and str(row.tenant)
+    tenant = tenant_of(row)
+    return str(tenant) if tenant else None
 
 
 def with_organization(fields: Any) -> list[Any]:

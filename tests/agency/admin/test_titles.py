@@ -2,6 +2,7 @@
 
 import html
 import re
+from uuid import uuid4
 
 import pytest
 from django.contrib import admin
@@ -9,7 +10,7 @@ from django.utils.html import strip_tags
 
 from agency.support.menu import name_of
 from credentials.models import Credential
-from tenants.models import Tenant
+from tenants.models import AuditEntry, Tenant
 from tests.agency.pages.catalog import SHORT, open_world
 from tests.support.people import Organization
 from webhooks.models import Event
@@ -74,6 +75,15 @@ def test_the_organization_of_a_deleted_customer_is_no_link(browser, offered):
     Tenant.objects.filter(pk=offered.tenant.pk).update(deleted_at="2026-01-01T00:00Z")
     page = browser.get("/admin/webhooks/event/").text
     assert "Faber College" in page and f"/tenant/{offered.tenant.pk}" not in page
+
+
+def test_the_log_outlives_an_organization_that_was_erased(browser, offered):
+    entry = AuditEntry.objects.create(
+        tenant_id=uuid4(), action="organization.deleted", actor_kind="system"
+    )
+    assert browser.get("/admin/tenants/auditentry/").status_code == 200
+    path = f"/admin/tenants/auditentry/{entry.pk}/change/"
+    assert browser.get(path).status_code == 200
 
 
 def test_support_sees_no_names_of_people_on_cards(browser, offered, subtests):
