@@ -15,6 +15,7 @@ PACKAGES = (
 )  # fmt: skip
 SUFFIXES = {
     ".py", ".html", ".txt", ".css", ".js", ".json", ".yaml", ".mo", ".png", ".svg",
+    ".wasm",
 }  # fmt: skip
 
 

@@ -32,8 +32,9 @@ ALONE = {
     # CREATE INDEX CONCURRENTLY has no transaction.
     ("core/database/indexes.py", "SET lock_timeout = 0"),
     ("core/database/indexes.py", "RESET lock_timeout"),
-    # In the input of psql.
+    # In the input of psql, which ends then.
     ("agency/ops/backups/restoring.py", "RESET ALL;"),
+    ("agency/devtools/embedded/postgres.py", "SET scram_iterations = 1"),
 }
 
 
