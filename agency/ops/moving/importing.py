@@ -100,6 +100,12 @@ FROM moved JOIN tenants_network AS network ON network.id = moved.network_id
 WHERE network.{OF_ROWS}
 HAVING max(moved.sequence) >= (SELECT last_value FROM tenants_networksequence)
 """
+# Of version 0.1.0, to which an operator may go back.
+RAISE_FORMER_SQL = f"""
+UPDATE tenants_network AS network SET sequence = GREATEST(
+    sequence, (SELECT max(moved.sequence) FROM moved WHERE moved.network_id = network.id)
+) WHERE network.{OF_ROWS}
+"""
 
 
 class Imported(NamedTuple):
@@ -372,7 +378,8 @@ def insert_rows(part: Part, given: Iterable[bytes], load: Load) -> None:
             return  # the account that is here gains nothing
         if part.table == OBJECTS:
             checks.require_own_objects(cursor, load.owner, load.trusts_issuers)
-            for statement in (LOCK_NETWORKS_SQL, NUMBER_SQL, RAISE_SQL):
+            cursor.execute(LOCK_NETWORKS_SQL)
+            for statement in (NUMBER_SQL, RAISE_SQL, RAISE_FORMER_SQL):
                 cursor.execute(statement)
         changes = {"created_at": "LEAST(created_at, now())"} | part.changes
         values = ", ".join(changes.get(name, f'"{name}"') for name in part.columns)
