@@ -2,7 +2,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    dependencies = [("webwallet", "0006_wallet_link_made_by")]
+    dependencies = [("webwallet", "0001_squashed_0_2_0")]
 
     operations = [
         migrations.AddField(
