@@ -5,6 +5,9 @@ Each look at an account is in the audit log.
 
 from typing import Any
 
+import allauth.account.admin
+import allauth.mfa.admin
+import allauth.usersessions.admin  # noqa: F401 (what is replaced here is registered first)
 from allauth.account.models import EmailAddress
 from allauth.mfa.models import Authenticator
 from allauth.usersessions.models import UserSession
