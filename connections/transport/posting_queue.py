@@ -36,7 +36,7 @@ FOR_SLOW = max(1, THREADS // 4)
 SLOW_PER_TENANT = max(1, FOR_SLOW // 2)
 
 
-class Record(NamedTuple):
+class History(NamedTuple):
     """How an endpoint answered. slow: attempts in a row. extra: threads it has earned."""
 
     slow: int = 0
@@ -47,23 +47,23 @@ class Endpoints:
     """How endpoints answer, as seen by this process. Safe for threads."""
 
     def __init__(self) -> None:
-        self._records: OrderedDict[str, Record] = OrderedDict()
+        self._histories: OrderedDict[str, History] = OrderedDict()
         self._full: frozenset[str] = frozenset()
         self._lock = Lock()
 
     def record(self, endpoint: str, seconds: float, succeeded: bool) -> None:
         """Count an attempt. Each that went well earns a thread while the share is full."""
         with self._lock:
-            slow, extra = self._records.pop(endpoint, Record())
+            slow, extra = self._histories.pop(endpoint, History())
             slow = slow + 1 if seconds >= SLOW_SECONDS else 0
             if slow or not succeeded:
                 extra //= 2
             elif endpoint in self._full:
                 extra = min(extra + 1, MAX_SHARE - FIRST_SHARE)
             if slow or extra:
-                self._records[endpoint] = Record(slow, extra)
-            while len(self._records) > MAX_KNOWN:
-                self._records.popitem(last=False)
+                self._histories[endpoint] = History(slow, extra)
+            while len(self._histories) > MAX_KNOWN:
+                self._histories.popitem(last=False)
 
     def note_full(self, endpoints: Iterable[str]) -> None:
         """Remember whose shares the last claim has used up."""
@@ -71,22 +71,22 @@ class Endpoints:
 
     def share_of(self, endpoint: str) -> int:
         """How many messages may be posted to it at a time."""
-        record = self._records.get(endpoint, Record())
-        if record.slow >= SLOW_ATTEMPTS:
+        history = self._histories.get(endpoint, History())
+        if history.slow >= SLOW_ATTEMPTS:
             return 1
-        return min(FIRST_SHARE + record.extra, MAX_SHARE)
+        return min(FIRST_SHARE + history.extra, MAX_SHARE)
 
     def slow(self) -> list[str]:
         """Return the endpoints that are slow now."""
         with self._lock:
             return [
                 endpoint
-                for endpoint, record in self._records.items()
-                if record.slow >= SLOW_ATTEMPTS
+                for endpoint, history in self._histories.items()
+                if history.slow >= SLOW_ATTEMPTS
             ]
 
     def is_slow(self, endpoint: str) -> bool:
-        return self._records.get(endpoint, Record()).slow >= SLOW_ATTEMPTS
+        return self._histories.get(endpoint, History()).slow >= SLOW_ATTEMPTS
 
 
 endpoints = Endpoints()

@@ -24,7 +24,7 @@ from credentials.models.mailing import require_on
 SIGNER = TimestampSigner(salt="wallet mail")
 UNCONFIRMED_FOR = timedelta(days=3)
 ADDRESSES_A_DAY = 3  # of one wallet
-SHARE_OF_DAY = 10  # new addresses of an organization: one in so many of its mails
+SHARE_OF_DAY = 2  # new addresses of an organization: at most one in so many mails
 TASK = "agency.mails.tasks.mail_holders"
 NOTHING: dict[str, object] = {
     "mail_address": None,

@@ -1,12 +1,10 @@
-"""Me, with the holder's mail address and passkeys, and the page that confirms it."""
-
-from typing import Any
+"""The holder's mail address: given and removed under *Me*, confirmed on a page."""
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.utils import translation
 
-from agency.holders.wallet import mail_address, passkeys, texts
+from agency.holders.wallet import mail_address, texts
 from agency.holders.wallet.models import PersonalLink
 from agency.holders.wallet.pages import (
     guard,
@@ -15,26 +13,9 @@ from agency.holders.wallet.pages import (
     wallet_page,
     with_language,
 )
+from agency.holders.wallet.views import context_of_me
 from core.api.exceptions import set_retry_after
 from core.errors import AgencyError, NotFound
-from credentials.models.mailing import is_on
-
-
-@wallet_page("GET", "HEAD")
-def show_me(request: HttpRequest, link: PersonalLink) -> HttpResponse:
-    """Where the personal link is, where the holder is told, passkeys, the way out."""
-    return show_page(request, link, "me", context_of_me(link))
-
-
-def context_of_me(link: PersonalLink) -> dict[str, Any]:
-    return {
-        "passkeys": link.passkeys.order_by("pk"),
-        "most": passkeys.MAX_PASSKEYS,
-        "may_mail": is_on(),
-        "address": link.unsealed_address(),
-        "is_confirmed": link.mail_confirmed_at is not None,
-        "has_problem": bool(link.mail_problem),
-    }
 
 
 @wallet_page("POST")

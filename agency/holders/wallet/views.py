@@ -42,6 +42,7 @@ from core.errors import AgencyError, Invalid, NotFound
 from core.net.callers import client_address
 from credentials import revocation
 from credentials.models import Credential, CredentialFormat
+from credentials.models.mailing import is_on
 from tenants.models import Tenant
 from verifications.models import Verification
 from verifications.openid4vp import presenting
@@ -152,6 +153,23 @@ def show_own_link(request: HttpRequest, link: PersonalLink) -> HttpResponse:
     mail = {"subject": _("My wallet"), "body": kept.url}
     context = {"url": kept.url, "mail_query": urlencode(mail, quote_via=quote)}
     return show_page(request, link, "keep", context)
+
+
+@wallet_page("GET", "HEAD")
+def show_me(request: HttpRequest, link: PersonalLink) -> HttpResponse:
+    """Where the personal link is, where the holder is told, passkeys, the way out."""
+    return show_page(request, link, "me", context_of_me(link))
+
+
+def context_of_me(link: PersonalLink) -> dict[str, Any]:
+    return {
+        "passkeys": link.passkeys.order_by("pk"),
+        "most": passkeys.MAX_PASSKEYS,
+        "may_mail": is_on(),
+        "address": link.unsealed_address(),
+        "is_confirmed": link.mail_confirmed_at is not None,
+        "has_problem": bool(link.mail_problem),
+    }
 
 
 @link_page("GET", "HEAD")
