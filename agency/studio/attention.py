@@ -1,5 +1,6 @@
 """What needs somebody's attention, on the page of an organization."""
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -8,6 +9,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 from django.db.models import Exists, F, Model, OuterRef, Q, QuerySet, Sum
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.dateformat import format as date_format
 
 from core.database.uuids import smallest_uuid7, unix_milliseconds
 from credentials.models import (
@@ -99,10 +101,14 @@ def describe_publications(
     tenant: Tenant, rows: QuerySet[Publication]
 ) -> Iterator[AttentionItem]:
     url = reverse("studio:definitions", args=[tenant.pk])
-    for row in rows.only("kind", "status")[:MAX_OF_KIND]:
-        is_slow = row.status == row.Status.PENDING
+    found = Counter(
+        (row.get_kind_display().lower(), row.status == row.Status.PENDING)
+        for row in rows.only("kind", "status")[:MAX_COUNTED]
+    )
+    for (kind, is_slow), number in found.items():
         state = "still waits for its ledger" if is_slow else "was refused by its ledger"
-        yield AttentionItem(f"A {row.get_kind_display().lower()} {state}.", url)
+        more = f", and {number - 1:,} more" if number > 1 else ""
+        yield AttentionItem(f"A {kind} {state}{more}.", url)
 
 
 def find_full_definitions(
@@ -133,12 +139,14 @@ def find_failed_bulks(tenant: Tenant, now: datetime) -> QuerySet[Bulk]:
 
 
 def describe_bulks(tenant: Tenant, rows: QuerySet[Bulk]) -> Iterator[AttentionItem]:
-    shown = rows.values_list("pk", "definition__schema__name", "row_count")
-    for key, name, count in shown[:MAX_OF_KIND]:
+    shown = rows.values_list(
+        "pk", "definition__schema__name", "row_count", "created_at"
+    )
+    for key, name, count, made_at in shown[:MAX_OF_KIND]:
         url = reverse("studio:bulk", args=[tenant.pk, key])
-        yield AttentionItem(
-            f"Some rows of a file with {count:,} of {name} failed.", url
-        )
+        day = date_format(made_at, "j M, H:i")
+        text = f"Some rows of a file of {day} UTC with {count:,} of {name} failed."
+        yield AttentionItem(text, url)
 
 
 def find_old_offers(tenant: Tenant, now: datetime) -> QuerySet[Credential]:

@@ -13,6 +13,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from agency.mails import mailings, offers
 from agency.mails.mailings import COLUMN
 from agency.studio.form_tokens import OnceForm
+from agency.studio.objects import mark_of, recipient_of, with_recipients
 from agency.studio.pages import (
     MemberRequest,
     View,
@@ -27,7 +28,7 @@ from credentials.models import Bulk, Credential, MailDay, Mailing, MailingRow
 from credentials.models.mailing import is_on
 from tenants import audit
 from tenants.branding import LANGUAGES
-from tenants.models import Permission, Tenant
+from tenants.models import Membership, Permission, Tenant
 from verifications.wording import label_of
 
 MAX_SHOWN = 20  # mails with a reason, of one mailing
@@ -45,9 +46,13 @@ BADGES: dict[str, str] = {
 
 @dataclass(frozen=True)
 class ShownReason:
-    """Why a mail was not sent, as far as it is known."""
+    """Why a mail was not sent, as far as it is known.
+
+    whom: of the offer; the name is masked as in lists.
+    """
 
     number: int
+    whom: str
     status: str
     text: str
     code: str
@@ -70,27 +75,34 @@ class ShownMailing:
         return self.mailing.state == Mailing.State.RUNNING
 
 
-def list_mailings(bulk: Bulk) -> tuple[list[ShownMailing], str]:
+def list_mailings(bulk: Bulk, membership: Membership) -> tuple[list[ShownMailing], str]:
     """Return the mailings of a bulk, and what changes with them.
 
     Those that are not done first, of which change_with() takes the newest. Two queries
     for each of them, of which there are few.
     """
     newest = bulk.mailings.order_by(F("finished_at").desc(nulls_first=True), "-pk")
-    shown = [show_mailing(one) for one in newest[:MAX_MAILINGS]]
+    shown = [show_mailing(one, membership) for one in newest[:MAX_MAILINGS]]
     version = "".join(
         f"-{one.mailing.state}{one.tried}{one.mailing.last_error}" for one in shown
     )
     return shown, version
 
 
-def show_mailing(mailing: Mailing) -> ShownMailing:
+def show_mailing(mailing: Mailing, membership: Membership) -> ShownMailing:
     counts = mailing.count_rows()
     total = sum(counts.values())
     left = sum(counts.get(status, 0) for status in MailingRow.UNFINISHED)
+    rows = mailing.rows_with_reason().select_related("credential__connection")
     reasons = [
-        ShownReason(row.number, row.status, reason_of(row), row.code)
-        for row in mailing.rows_with_reason()[:MAX_SHOWN]
+        ShownReason(
+            row.number,
+            whom_of(row.credential, membership),
+            row.status,
+            reason_of(row),
+            row.code,
+        )
+        for row in with_recipients(rows, "credential__")[:MAX_SHOWN]
     ]
     return ShownMailing(
         mailing,
@@ -101,6 +113,11 @@ def show_mailing(mailing: Mailing) -> ShownMailing:
         WAITS.get(mailing.last_error, "") if left else "",
         reasons,
     )
+
+
+def whom_of(credential: Credential, membership: Membership) -> str:
+    recipient = recipient_of(credential, membership)
+    return " ".join(filter(None, (recipient, mark_of(credential, recipient))))
 
 
 class TextForm(OnceForm):

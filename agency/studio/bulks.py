@@ -3,6 +3,7 @@
 The calls of the API check, store and change it.
 """
 
+from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
@@ -25,6 +26,7 @@ from agency.studio.choices import choose_from
 from agency.studio.definitions import get_definition
 from agency.studio.form_tokens import OnceForm
 from agency.studio.lists import DEFINITIONS
+from agency.studio.objects import MASK
 from agency.studio.pages import (
     MemberRequest,
     View,
@@ -39,12 +41,13 @@ from core.database.uuids import parse_uuid
 from core.text.csv_text import line_writer
 from core.work import transactions
 from credentials.bulk import loading, results, workbooks
+from credentials.bulk.loading import BulkError
 from credentials.bulk.retention import discard_bulk
 from credentials.models import Bulk
 from credentials.models.definition import DATE, INTEGER
 from credentials.models.mailing import is_on
 from tenants import audit
-from tenants.models import Permission, Tenant
+from tenants.models import Membership, Permission, Tenant
 from verifications.wording import label_of, value_words
 
 MAX_SHOWN = 50  # bulks, the newest
@@ -170,6 +173,25 @@ def get_bulk(tenant: Tenant, object_id: UUID) -> Bulk:
     return get_object_or_404(Bulk.started(tenant), pk=object_id)
 
 
+def with_whom(
+    bulk: Bulk, errors: Sequence[BulkError], membership: Membership
+) -> list[dict[str, Any]]:
+    """The errors of rows, each with `whom` the row is for, as far as the file says it.
+
+    Names are masked as in lists.
+    """
+    numbers = {error["row"] for error in errors}
+    rows = results.rows_with(bulk, results.WITH_VALUES).filter(number__in=numbers)
+    attribute = bulk.definition.recipient_attribute
+    whom = {}
+    for row in rows if errors else ():
+        name = results.name_of(row) or (results.values_of(row) or {}).get(attribute)
+        if name and not membership.may(Permission.NAMES):
+            name = MASK
+        whom[row.number] = name or row.connection_id or row.wallet_id
+    return [{**error, "whom": whom.get(error["row"], "")} for error in errors]
+
+
 def bulk_context(request: MemberRequest, bulk: Bulk) -> dict[str, Any]:
     """Return what the page shows of a bulk, also while it is read again.
 
@@ -182,14 +204,14 @@ def bulk_context(request: MemberRequest, bulk: Bulk) -> dict[str, Any]:
     first = int(after) if after.isdecimal() and len(after) < 10 else 0
     errors, last = loading.list_errors(bulk, first)
     numbers = "-".join(f"{name}{number}" for name, number in sorted(counts.items()))
-    mails, mails_version = list_mailings(bulk)
+    mails, mails_version = list_mailings(bulk, request.membership)
     words = BULK[bulk.state]
     return {
         "bulk": bulk,
         "counts": counts,
         "tried": bulk.row_count - counts.get("Waiting", 0),
         "failed": counts.get("Failed", 0),
-        "errors": errors,
+        "errors": with_whom(bulk, errors, request.membership),
         "first": first,
         "last": last,
         "badge": words.badge,

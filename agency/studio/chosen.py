@@ -28,6 +28,7 @@ from agency.studio.lists import (
 )
 from agency.studio.objects import (
     Row,
+    mark_of,
     name_of,
     of_tenant,
     recipient_of,
@@ -206,8 +207,10 @@ def lines_of(choices: list[Choice], membership: Membership) -> str:
 def who_of(row: Subject, membership: Membership) -> str:
     """For whom a row is, as the lists say it, in one line."""
     connection = exchange_page(row).connection
-    name = recipient_of(row, membership) or (connection.name if connection else "")
-    return " ".join(name.split()) or name_of(row) or row.public_id
+    recipient = recipient_of(row, membership)
+    mark = "" if isinstance(row, Connection) else mark_of(row, recipient)
+    name = recipient or (connection.name if connection else "") or name_of(row)
+    return " ".join([*name.split(), *mark.split()]) or row.public_id
 
 
 def perform(request: MemberRequest, act: str, choices: list[Choice]) -> None:

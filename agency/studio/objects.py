@@ -4,7 +4,7 @@ The filters of the studio's templates are these functions (TEMPLATES in the sett
 """
 
 from collections.abc import Iterable
-from typing import TypeVar
+from typing import Any, TypeVar
 from uuid import UUID
 
 from django import template
@@ -62,10 +62,13 @@ def with_schema_names(rows: QuerySet[Credential]) -> QuerySet[Credential]:
     return rows.annotate(schema_name=Subquery(definitions.values("schema__name")[:1]))
 
 
-def with_recipients(rows: QuerySet[Credential]) -> QuerySet[Credential]:
-    """Read credentials with their connection and for whom they are, without values."""
+def with_recipients(rows: QuerySet[Any], path: str = "") -> QuerySet[Any]:
+    """Read credentials with their connection and for whom they are, without values.
+
+    path: from the rows to their credentials, such as `credential__`.
+    """
     sealed = sealed_columns(Credential, {"connection": {}})
-    return rows.defer(*(name for name in sealed if name != "recipient_name"))
+    return rows.defer(*(path + name for name in sealed if name != "recipient_name"))
 
 
 def with_policy_names(rows: QuerySet[Verification]) -> QuerySet[Verification]:
@@ -125,6 +128,17 @@ def recipient_of(row: Listed, membership: Membership) -> str:
     """
     name = row.unsealed_recipient_name() if isinstance(row, Credential) else ""
     return MASK if name and not membership.may(Permission.NAMES) else name
+
+
+@register.filter
+def mark_of(row: Credential | Verification, recipient: str) -> str:
+    """What tells a row apart that shows nobody's name: its reference, or how its id ends.
+
+    recipient: of recipient_of(). "" of a row with a name, or with a connection's.
+    """
+    peer = row.live_connection
+    is_named = recipient != MASK if recipient else peer and not peer.connectionless
+    return "" if is_named else row.reference or f"…{str(row.pk)[-6:]}"
 
 
 def is_by_link(row: Credential | Verification) -> bool:

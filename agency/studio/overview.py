@@ -13,10 +13,13 @@ from agency.studio.attention import list_attention_items
 from agency.studio.checklist import STORY, checklist_of
 from agency.studio.pages import MemberRequest, member_page
 from agency.words.messages import EVENTS
+from connections.models import Connection
 from credentials.ledgers.reads import name_of_schema
+from credentials.models import Credential
 from tenants.lifecycle import statistics
 from tenants.lifecycle.statistics import DayCount, OfferCount
 from tenants.models import Tenant
+from verifications.models import Verification
 from wallets.models import Wallet
 from webhooks.models import Event
 
@@ -68,9 +71,12 @@ class Step(NamedTuple):
 
 
 class Wait(NamedTuple):
-    """An exchange that nobody has gone on with. url: the name of its route."""
+    """An exchange that nobody has gone on with.
 
-    pk: UUID
+    row: with what a list shows of its person. url: the name of its route.
+    """
+
+    row: Credential | Verification
     since: datetime
     about: str
     url: str
@@ -104,11 +110,11 @@ def overview_context(request: MemberRequest, own: Wallet) -> dict[str, Any]:
     days = 30 if request.GET.get("days") == "30" else 7
     counts = statistics.count_by_day(own, days, timezone.now())
     offers, found = statistics.count_offers(own, days, timezone.now())
-    waiting = [describe_wait(one) for one in found]
+    waiting = [describe_wait(own, one) for one in found]
     items = list_attention_items(request.membership)
     steps = checklist_of(request.membership)
     events = newest_events(request.tenant)
-    shown = repr((items, steps, counts, offers, waiting, events))
+    shown = repr((items, steps, counts, offers, found, events))
     story = steps[: len(STORY)]
     return {
         "attention_items": items,
@@ -176,10 +182,35 @@ def percent_of(part: int, whole: int) -> int:
     return 100 * part // whole
 
 
-def describe_wait(found: statistics.Wait) -> Wait:
+def describe_wait(own: Wallet, found: statistics.Wait) -> Wait:
     url, label = WAITING[found.kind]
     about = name_of_schema(found.schema_id) if found.schema_id else ""
-    return Wait(found.pk, found.since, about, url, label)
+    return Wait(waiting_row(own, found), found.since, about, url, label)
+
+
+def waiting_row(own: Wallet, found: statistics.Wait) -> Credential | Verification:
+    """What was read of it, as the row of which a list shows the person."""
+    peer = None
+    if found.peer_connection_id is not None:
+        peer = Connection(
+            pk=found.peer,
+            tenant_id=own.tenant_id,
+            connection_id=found.peer_connection_id,
+            name=found.peer_name,
+            connectionless=found.is_by_link,
+        )
+    read: dict[str, Any] = {
+        "pk": found.pk,
+        "tenant_id": own.tenant_id,
+        "wallet": own,
+        "connection": peer,
+        "reference": found.reference,
+    }
+    if found.kind == "request":
+        return Verification(role=Verification.Role.VERIFIER, **read)
+    return Credential(
+        role=Credential.Role.ISSUER, recipient_name=found.recipient_name, **read
+    )
 
 
 def newest_events(tenant: Tenant) -> list[NewEvent]:

@@ -67,20 +67,28 @@ WITH newest AS (
         count(*) FILTER (WHERE state = 'Issued'),
         (SELECT count(*) FROM newest) = %(limit)s
     FROM newest WHERE role = 'issuer' AND state <> 'Proposed' AND id >= %(first)s
-), waiting (kind, id, since, schema_id) AS (
-    (SELECT 'offer', id, created_at, schema_id FROM credentials_credential
+), waiting (kind, id, since, schema_id, reference, name, peer) AS (
+    (SELECT 'offer', id, created_at, schema_id, reference, recipient_name, connection_id
+    FROM credentials_credential
     WHERE wallet_id = {wallet} AND state = 'Offered' AND role = 'issuer'
     ORDER BY id LIMIT %(most)s)
     UNION ALL
-    (SELECT 'acceptance', id, created_at, schema_id FROM credentials_credential
+    (SELECT 'acceptance', id, created_at, schema_id, reference, recipient_name,
+        connection_id
+    FROM credentials_credential
     WHERE wallet_id = {wallet} AND state = 'Requested' AND role = 'issuer'
     ORDER BY id LIMIT %(most)s)
     UNION ALL
-    (SELECT 'request', id, created_at, '' FROM verifications_verification
+    (SELECT 'request', id, created_at, '', reference, NULL, connection_id
+    FROM verifications_verification
     WHERE wallet_id = {wallet} AND state = 'Requested' AND role = 'verifier'
     ORDER BY id LIMIT %(most)s)
 ), oldest AS (SELECT * FROM waiting ORDER BY since LIMIT %(most)s)
-SELECT counted.*, oldest.* FROM counted LEFT JOIN oldest ON true ORDER BY since
+SELECT counted.*, oldest.*, met.name, met.connection_id, met.connectionless
+FROM counted LEFT JOIN oldest ON true
+LEFT JOIN connections_connection AS met
+    ON met.id = oldest.peer AND met.deleted_at IS NULL
+ORDER BY since
 """
 MAX_WAITING = 3
 
@@ -100,13 +108,20 @@ class OfferCount(NamedTuple):
 class Wait(NamedTuple):
     """What nobody has gone on with: an `offer`, an `acceptance` of one, a `request`.
 
-    schema_id: of a credential, or "".
+    schema_id: of a credential, or "". recipient_name: of a credential, sealed. peer: the
+    row of the connection, whose other columns are empty if it is deleted.
     """
 
     kind: str
     pk: UUID
     since: datetime
     schema_id: str
+    reference: str
+    recipient_name: bytes | None
+    peer: UUID | None
+    peer_name: str | None
+    peer_connection_id: str | None
+    is_by_link: bool | None
 
 
 class DayCount(NamedTuple):

@@ -1,5 +1,6 @@
 """In the studio: from a club's file to mails, their progress and a reminder."""
 
+import re
 from datetime import timedelta
 
 import pytest
@@ -52,7 +53,7 @@ def test_where_nobody_sends_mails_no_address_is_asked_for(browser, page, setting
     assert "sends no mails for organizations" in read(browser, f"{bulk}/mail")
 
 
-def test_a_club_is_mailed_in_three_clicks(browser, page, server):
+def test_a_club_is_mailed_in_three_clicks(browser, viewer, page, server):
     bulk = issued(browser, page)
     unsubscribing.unsubscribe(unsubscribing.digest_of("bo@club.example"))
     server.refused = {"cy@club.example": "550 5.1.1 unknown"}
@@ -71,6 +72,10 @@ def test_a_club_is_mailed_in_three_clicks(browser, page, server):
     shown = read(browser, bulk)
     assert "3 of 3 mails" in shown and "has unsubscribed" in shown
     assert "refused it (550)" in shown and "not seen here" in shown
+    people = re.findall('data-label="Person"><span><bdi>(.*?)</bdi>', shown)
+    assert people == ["Bo", "Cy", "Di"]  # the last one by the file
+    masked = re.findall("<bdi>(•+ ….{6})</bdi>", read(viewer, bulk))
+    assert len({*masked}) == 2
     assert server.addresses == ["ann@club.example"]
     assert AuditEntry.objects.filter(action="bulk.mailed").count() == 1
     # The two that got none may be tried again: it is the others who get no second one.

@@ -7,6 +7,7 @@ from datetime import date
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.utils import timezone
+from django.utils.html import escape
 from openpyxl import load_workbook
 
 from agency.studio import bulks
@@ -167,6 +168,19 @@ def test_progress_pause_retry_and_result(browser, page, url):
     *changes, reading = actions()[-5:]
     assert changes == [f"bulk.{one}" for one in done.split()]
     assert reading == "values.revealed"
+
+
+def test_rows_that_failed_say_whom_they_are_for(browser, viewer, page, api):
+    CredentialDefinition.objects.update(recipient_attribute="name")
+    names = ["Ann \u202eLee", "<b>Bo</b>" * 20]
+    rows = "".join(f"{name},{n},nobody\n" for n, name in enumerate(names))
+    address = started(browser, page, f"name,year,connectionId\n{rows}")
+    worker_issues()
+    shown, masked = read(browser, address), read(viewer, address)
+    for name in map(escape, names):
+        assert f'data-label="Person"><span><bdi>{name}</bdi>' in shown
+        assert name not in masked
+    assert masked.count("<bdi>••••••</bdi>") == 2
 
 
 def test_a_file_is_deleted_when_asked_and_not_running(browser, page, url, viewer):

@@ -2,10 +2,12 @@
 
 import re
 from datetime import UTC, timedelta
+from html import unescape
 
 import pytest
 from django.utils import timezone
 
+from connections.models import Connection
 from tests.agency.studio.conftest import read
 from tests.factories import DailyUsageFactory
 
@@ -97,3 +99,49 @@ def test_what_waits_longest_leads_to_its_page(browser, url, api):
     assert later["credentialId"] not in waiting
     for address in re.findall('href="([^"]+)"', waiting):
         assert browser.get(address).status_code == 200
+
+
+WAITING = re.compile(r"<li>(.*?)</li>", re.S)
+
+
+def waiting_in_words(page):
+    shown = page.partition('id="waiting"')[2].partition("</section>")[0]
+    words = (
+        re.sub(r"<time.*?</time>|<[^>]+>", "", row) for row in WAITING.findall(shown)
+    )
+    return [" ".join(unescape(row).split()) for row in words]
+
+
+def test_what_waits_longest_begins_with_whom(browser, viewer, url, api):
+    card = api.defines("name", name="Badge", recipientAttribute="name")
+    offer = {"definitionId": card["definitionId"]}
+    for name in ("Ann \u202eLee", "Bo"):
+        api.post("/credentials", offer | {"credentialValues": {"name": name}})
+    asked = api.asks(api.hosts("Carol"), attributes=[{"policyName": "name"}])
+    offers = "· Offer without an answer: Badge since"
+    seen = waiting_in_words(read(browser, url))
+    assert seen[:2] == [f"Ann \u202eLee by link {offers}", f"Bo by link {offers}"]
+    assert seen[2].endswith("· Request without an answer since")
+    person = f'href="{url}/connections/'
+    waiting = read(browser, url).partition('id="waiting"')[2]
+    assert person in waiting and "<bdi>Ann \u202eLee</bdi>" in waiting
+    hidden = waiting_in_words(read(viewer, url))
+    assert hidden[2] == seen[2]
+    # Even so they can be told apart.
+    masked = {row.partition(" by link …")[0] for row in hidden[:2]}
+    assert masked == {"••••••"} and hidden[0] != hidden[1]
+    assert asked["verificationId"] in waiting
+
+
+def test_what_waits_for_nobody_known_is_told_apart_by_its_reference(browser, url, api):
+    card = api.defines("name", name="Badge")
+    offer = {"definitionId": card["definitionId"], "credentialValues": {"name": "Bo"}}
+    for reference in ("order 1", "<b>", ""):
+        made = api.post("/credentials", offer | {"reference": reference})
+    shown = [row.partition(" ·")[0] for row in waiting_in_words(read(browser, url))]
+    assert shown == [
+        "By link order 1", "By link <b>", f"By link …{made['credentialId'][-6:]}",
+    ]  # fmt: skip
+    deleted = Connection.objects.filter(connectionless=True)
+    deleted.update(deleted_at=timezone.now())
+    assert waiting_in_words(read(browser, url))[0].startswith("Deleted order 1")
