@@ -16,6 +16,7 @@ from django.utils import timezone
 
 from agency.mails import mailings
 from core.api.openapi import examples
+from core.work import transactions
 from credentials.models import (
     Credential,
     CredentialDefinition,
@@ -237,7 +238,10 @@ def make_mailings(api: Api, story: Story) -> Ids:
         offer = Credential.objects.select_related("tenant").get(pk=made["credentialId"])
         mailing = mailings.new_mailing(offer.tenant, mailings.MailOptions())
         recipient = mailings.Recipient(1, offer, "alice@agency.example")
-        return mailings.fill(mailing, [[recipient]])
+        with transactions.atomic():
+            begun = mailings.begin(mailings.prepare(mailing, [[recipient]]))
+            begun.pause()
+        return begun
 
     def store_running() -> str:
         later = timezone.now() + timedelta(days=3650)

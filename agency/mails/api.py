@@ -232,9 +232,7 @@ class Mailings(View):
         else:
             chosen = source_in(body, bulk), options_in(body, bulk)
             prepare = partial(mailings.prepare_mailing, bulk, *chosen)
-        # Stored in many short transactions, before the one in which it begins.
-        with mailings.discarded_unless_begun(prepare) as noted:
-            begun = self.perform(mailings.start_recorded, by=request, prepare=noted)
+        begun = self.perform(mailings.begin_recorded, by=request, prepare=prepare)
         return self.respond(begun.pk)
 
     @operation(

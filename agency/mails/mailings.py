@@ -1,12 +1,12 @@
 """Mail the links of a bulk's offers: who gets a mail, and the worker that sends it."""
 
 import logging
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from itertools import chain
 from typing import Any
+from uuid import UUID
 
 from django.db.models import Exists, OuterRef, QuerySet
 
@@ -155,49 +155,66 @@ def find_sources(bulk: Bulk) -> list[str]:
     return list(dict.fromkeys([COLUMN] * has_column + found))
 
 
-def prepare_mailing(bulk: Bulk, source: str, options: MailOptions) -> Mailing:
-    """Store a mail for each open offer of a bulk that had none, for start().
+@dataclass(frozen=True)
+class PreparedMailing:
+    """A mailing and its mails, of which nothing is stored yet.
 
-    409 `mail_is_off`, `too_many_mailings`, `nobody_to_mail`.
+    mails: of each the id, the number, the id of the credential and the sealed address.
+    Of 100,000 rows a process would keep some times as much.
+    """
+
+    mailing: Mailing
+    mails: list[tuple[UUID, int, UUID, bytes]]
+
+
+def prepare_mailing(bulk: Bulk, source: str, options: MailOptions) -> PreparedMailing:
+    """A mail for each open offer of a bulk, for begin().
+
+    409 `mail_is_off`, `too_many_mailings`.
     """
     require_on()
     mailing = new_mailing(bulk.tenant, options, bulk=bulk)
-    return fill(mailing, recipients_of(bulk, source))
+    return prepare(mailing, recipients_of(bulk, source))
 
 
-def fill(mailing: Mailing, chunks: Iterable[list[Recipient]]) -> Mailing:
-    """Store the mails, some hundred in each transaction, for start().
-
-    What a process has left behind that ended on the way is a mailing that is paused:
-    a person resumes or stops it.
-    """
+def prepare(mailing: Mailing, chunks: Iterable[list[Recipient]]) -> PreparedMailing:
+    """Seal the addresses, which takes long for many: so it is done before begin()."""
     with transactions.atomic():
         Mailing.require_room(mailing.tenant)
-        hold(mailing)
-        mailing.save(force_insert=True)
-    try:
-        stored = sum(store_rows(mailing, chunk) for chunk in chunks)
-    except BaseException:
-        mailing.delete()
-        raise
-    if not stored:
-        mailing.delete()
+    found = chain.from_iterable(chunks)
+    return PreparedMailing(mailing, [seal_mail(mailing, one) for one in found])
+
+
+@transactions.atomic()
+def begin(prepared: PreparedMailing) -> Mailing:
+    """Store a mailing with the mails of those that have none yet: all of it or nothing.
+
+    409 `too_many_mailings`, `nobody_to_mail`. The organization is locked last: storing
+    the mails may take seconds, and nobody else can see or lock them before the commit.
+    """
+    mailing, mails = prepared.mailing, prepared.mails
+    parts = (mails[at : at + CHUNK_ROWS] for at in range(0, len(mails), CHUNK_ROWS))
+    if not sum(store_mails(mailing, part) for part in parts):
         raise nobody_to_mail()
+    Mailing.require_room(mailing.tenant)
+    kept = Bulk.started(mailing.tenant).filter(pk=mailing.bulk_id)
+    if mailing.bulk and not kept.select_for_update(of=["self"], no_key=True).exists():
+        raise nobody_to_mail()  # it is being deleted, and its mailings with it
+    mailing.due_at = clock.now()
+    mailing.save(force_insert=True)
+    mailing.notify_worker()
     return mailing
 
 
 def begin_single(credential: Credential, address: str, options: MailOptions) -> Mailing:
     """Mail the link of one offer, unless it had a mail already.
 
-    400 `invalid_request` for what is no address; 409 as of prepare_mailing().
+    400 `invalid_request` for what is no address; 409 as of prepare_mailing() and begin().
     """
     require_on()
     address = require_address(address, COLUMN)
-    found = open_offers(credential.tenant).filter(pk=credential.pk).first()
     mailing = new_mailing(credential.tenant, options)
-    recipients = [Recipient(1, found, address)] if found else []
-    with transactions.atomic():  # no page would resume what a process leaves behind
-        return start(fill(mailing, [recipients]))
+    return begin(prepare(mailing, [[Recipient(1, credential, address)]]))
 
 
 def last_mail_of(credential: Credential) -> MailingRow | None:
@@ -205,10 +222,11 @@ def last_mail_of(credential: Credential) -> MailingRow | None:
     return MailingRow.objects.filter(credential=credential).order_by("-pk").first()
 
 
-def prepare_reminder(bulk: Bulk) -> Mailing:
-    """Store one for each who got a mail of a bulk and has not accepted, once.
+def prepare_reminder(bulk: Bulk) -> PreparedMailing:
+    """A mail for each who got one of a bulk and has not accepted, once, for begin().
 
-    In the language of the newest mailing, in our words. 409 as of prepare_mailing().
+    In the language of the newest mailing, in our words. 409 as of prepare_mailing(),
+    `nobody_to_mail`.
     """
     require_on()
     sent = bulk.mailings.filter(is_reminder=False).order_by("-pk").first()
@@ -218,7 +236,7 @@ def prepare_reminder(bulk: Bulk) -> Mailing:
         language=sent.language, reply_to=vault.unseal(sent, "reply_to") or ""
     )
     mailing = new_mailing(bulk.tenant, options, bulk=bulk, is_reminder=True)
-    return fill(mailing, unanswered(bulk))
+    return prepare(mailing, unanswered(bulk))
 
 
 def unanswered(bulk: Bulk) -> Iterator[list[Recipient]]:
@@ -244,7 +262,7 @@ def is_only_column(bulk: Bulk, source: str) -> bool:
 
 
 def count_open(bulk: Bulk, source: str) -> int:
-    """How many mails prepare_mailing() would store; at most, with an attribute."""
+    """How many mails would be stored by begin(); at most, with an attribute."""
     rows = bulk.rows.filter(
         credential__in=open_offers(bulk.tenant).order_by().values("pk")
     )
@@ -260,7 +278,7 @@ def count_open(bulk: Bulk, source: str) -> int:
 
 @dataclass(frozen=True)
 class MailingPreview:
-    """What prepare_mailing() would store, and the mail of the first who would get one.
+    """What begin() would store, and the mail of the first who would get one.
 
     number: exact, or the most there may be. address, mail: of nobody if it is 0.
     """
@@ -309,74 +327,48 @@ def new_mailing(tenant: Tenant, options: MailOptions, **columns: object) -> Mail
     return mailing
 
 
-def hold(mailing: Mailing) -> None:
-    """Until start(), no worker takes it, which would find no mail and end it."""
-    mailing.paused_at = clock.now()
-
-
-def start(mailing: Mailing) -> Mailing:
-    """Let workers send the mails, which are all stored now."""
-    waits = Mailing.objects.filter(pk=mailing.pk, status=Mailing.Status.PENDING)
-    waits.update(paused_at=None, due_at=clock.now())
-    mailing.paused_at = None
-    mailing.notify_worker()
-    return mailing
-
-
-@contextmanager
-def discarded_unless_begun(
-    prepare: Callable[[], Mailing],
-) -> Iterator[Callable[[], Mailing]]:
-    """A `prepare` whose mailing is deleted if the block fails before start()."""
-    held = []
-
-    def prepare_and_note() -> Mailing:
-        held.append(prepare())
-        return held[-1]
-
-    try:
-        yield prepare_and_note
-    except Exception:
-        unbegun = Mailing.objects.filter(paused_at__isnull=False)
-        unbegun.filter(pk__in=[one.pk for one in held]).delete()
-        raise
-
-
 @transactions.atomic()
-def start_recorded(mailing: Mailing, *, by: Any) -> Mailing:
-    """start() one of a bulk, and record who did. by: as of audit.record()."""
+def begin_recorded(prepared: PreparedMailing, *, by: Any) -> Mailing:
+    """begin() one of a bulk, and record who did. by: as of audit.record()."""
+    mailing = begin(prepared)
     assert mailing.bulk, "that of one offer is recorded with the offer"
     action = "bulk.reminded" if mailing.is_reminder else "bulk.mailed"
     audit.record(action, mailing.bulk, by=by, rows=mailing.rows.count())
-    return start(mailing)
+    return mailing
 
 
-@transactions.atomic()
-def store_rows(mailing: Mailing, recipients: Iterable[Recipient]) -> int:
-    """Store the mails of those that have none yet. Return how many.
+def store_mails(
+    mailing: Mailing, mails: Sequence[tuple[UUID, int, UUID, bytes]]
+) -> int:
+    """Store those of offers that are open and have none yet. Return how many.
 
-    The unique constraint decides: two mailings at once store no offer twice. None for a
-    mailing that somebody has ended meanwhile: nobody would send or stop them.
+    The unique constraint decides: two mailings at once store no offer twice.
     """
-    locked = Mailing.objects.select_for_update(no_key=True)
-    if not locked.filter(pk=mailing.pk, status=Mailing.Status.PENDING).exists():
-        return 0
-    rows = [build_row(mailing, one) for one in recipients]
+    offered = [credential for _, _, credential, _ in mails]
+    found = open_offers(mailing.tenant).filter(pk__in=offered)
+    is_open = {*found.values_list("pk", flat=True)}
+    rows = [
+        MailingRow(
+            pk=pk,
+            tenant=mailing.tenant,
+            mailing=mailing,
+            number=number,
+            credential_id=credential,
+            is_reminder=mailing.is_reminder,
+            address=address,
+            due_at=clock.now(),
+        )
+        for pk, number, credential, address in mails
+        if credential in is_open
+    ]
     MailingRow.objects.bulk_create(rows, ignore_conflicts=True)
     return MailingRow.objects.filter(pk__in=[row.pk for row in rows]).count()
 
 
-def build_row(mailing: Mailing, recipient: Recipient) -> MailingRow:
-    row = MailingRow(
-        tenant=mailing.tenant,
-        mailing=mailing,
-        number=recipient.number,
-        credential=recipient.credential,
-        is_reminder=mailing.is_reminder,
-        due_at=clock.now(),
-    )
+def seal_mail(mailing: Mailing, recipient: Recipient) -> tuple[UUID, int, UUID, bytes]:
+    row = MailingRow(tenant=mailing.tenant)
     vault.seal(row, "address", recipient.address)
-    return row
+    return row.pk, recipient.number, recipient.credential.pk, row.address
 
 
 def send_due() -> None:

@@ -24,6 +24,7 @@ from agency.studio.pages import (
 from agency.words.mails import WAITS, reason_of
 from core.api.views import heavy
 from core.errors import NotFound
+from core.work import transactions
 from credentials.models import Bulk, Credential, MailDay, Mailing, MailingRow
 from credentials.models.mailing import is_on
 from tenants import audit
@@ -207,8 +208,8 @@ def mail_bulk(request: MemberRequest, object_id: UUID) -> HttpResponse:
         options = form.options(request.tenant)
         if "send" not in request.POST:
             return render_page(request, bulk, form, source, options)
-        mailing = mailings.prepare_mailing(bulk, source, options)
-        mailings.start_recorded(mailing, by=request)
+        prepared = mailings.prepare_mailing(bulk, source, options)
+        mailing = mailings.begin_recorded(prepared, by=request)
         messages.success(request, f"{mailing.rows.count()} mails are sent now.")
         return redirect("studio:bulk", request.tenant.pk, bulk.pk)
     return render_page(request, bulk, form)
@@ -269,8 +270,9 @@ def mail_credential(request: MemberRequest, object_id: UUID) -> HttpResponse:
         with refusals_above(form):
             options = form.options(request.tenant)
             if "send" in request.POST:
-                mailings.begin_single(credential, address, options)
-                audit.record("credential.mailed", credential, by=request)
+                with transactions.atomic():
+                    mailings.begin_single(credential, address, options)
+                    audit.record("credential.mailed", credential, by=request)
                 messages.success(request, "The mail is sent now.")
                 return redirect(request.path)
     if definition:
@@ -283,7 +285,7 @@ def mail_credential(request: MemberRequest, object_id: UUID) -> HttpResponse:
 def remind_bulk(request: MemberRequest, object_id: UUID) -> str:
     """Mail those once more who have not accepted. A refusal is shown on the page."""
     bulk = get_bulk(request, object_id)
-    mailing = mailings.start_recorded(mailings.prepare_reminder(bulk), by=request)
+    mailing = mailings.begin_recorded(mailings.prepare_reminder(bulk), by=request)
     return f"{mailing.rows.count()} are reminded now."
 
 

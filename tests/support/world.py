@@ -227,7 +227,7 @@ class World:
         offer = Credential.objects.select_related("tenant").get(pk=made["credentialId"])
         mailing = mailings.new_mailing(offer.tenant, mailings.MailOptions())
         recipient = mailings.Recipient(1, offer, "alice@club.example")
-        return str(mailings.start(mailings.fill(mailing, [[recipient]])).pk)
+        return str(mailings.begin(mailings.prepare(mailing, [[recipient]])).pk)
 
     def api_ids(self):
         """Ids by the names in the API's paths; those of one API are under its part."""

@@ -46,8 +46,7 @@ def club_of(faber, *people):
 
 def begin(bulk, **options):
     chosen = mailings.clean_options(bulk.tenant, **options)
-    made = mailings.prepare_mailing(bulk, mailings.COLUMN, chosen)
-    return mailings.start(made)
+    return mailings.begin(mailings.prepare_mailing(bulk, mailings.COLUMN, chosen))
 
 
 def worker_mails():

@@ -6,6 +6,7 @@ from uuid import uuid4
 import pytest
 from django.utils import timezone
 
+from agency.mails import mailings
 from connections.models import Connection
 from credentials.models import Mailing, MailingRow
 from tenants.models import ApiKey, AuditEntry, Scope, Tenant
@@ -233,18 +234,26 @@ def test_another_organization_sees_and_stops_none(faber, acme, server):
     assert_error(error, 403, "missing_scope")
 
 
-def test_a_call_that_ends_on_the_way_leaves_a_mailing_that_is_paused(
+def test_a_call_that_ends_on_the_way_leaves_nothing_and_can_be_repeated(
     faber, server, monkeypatch
 ):
-    """So a person sees it, and decides."""
-    bulk = club_of(faber, "Ann")
-    monkeypatch.setattr("tenants.audit.record", lambda *given, **named: exit())
-    with pytest.raises(SystemExit):
-        faber.send("post", "/mailings", of(bulk))
-    monkeypatch.undo()
+    bulk = club_of(faber, "Ann", "Bo")
+    monkeypatch.setattr("agency.mails.mailings.CHUNK_ROWS", 1)
+    stored, store_mails = [], mailings.store_mails
+
+    def store_one_and_exit(*given):
+        stored.append(store_mails(*given))
+        exit()
+
+    for name, end in (
+        ("agency.mails.mailings.store_mails", store_one_and_exit),
+        ("tenants.audit.record", lambda *given, **named: exit()),
+    ):
+        with monkeypatch.context() as patched, pytest.raises(SystemExit):
+            patched.setattr(name, end)
+            faber.send("post", "/mailings", of(bulk))
+        assert faber.get("/mailings") == [] and not MailingRow.objects.exists()
+    assert stored == [1]
+    assert faber.post("/mailings", of(bulk))["counts"] == {"Waiting": 2}
     worker_mails()
-    [left] = faber.get("/mailings")
-    assert left["state"] == "Paused" and server.addresses == []
-    faber.post(f"/mailings/{left['mailingId']}/resume")
-    worker_mails()
-    assert server.addresses == ["ann@club.example"]
+    assert server.addresses == ["ann@club.example", "bo@club.example"]

@@ -292,34 +292,16 @@ def test_it_is_paused_resumed_and_stopped(faber, server):
     assert code_of(mailing.resume) == code_of(mailing.stop) == "wrong_state"
 
 
-def test_who_stops_it_while_it_is_filled_keeps_no_mail_waiting(faber, server):
-    bulk = club_of(faber, "Ann", "Bo")
-    [both] = mailings.recipients_of(bulk, mailings.COLUMN)
-
-    def one_after_the_other():
-        yield both[:1]
-        Mailing.objects.get().stop()
-        yield both[1:]
-
-    options = mailings.clean_options(bulk.tenant)
-    mailing = mailings.new_mailing(bulk.tenant, options, bulk=bulk)
-    mailings.start(mailings.fill(mailing, one_after_the_other()))
-    assert states(mailing) == ("Stopped", [("Stopped", "")])
-    again = begin(bulk)
-    worker_mails()
-    assert states(again) == ("Done", [SENT, SENT])
-
-
 def test_a_process_that_ends_leaves_the_mail_of_one_offer_whole_or_none(
     faber, server, monkeypatch
 ):
     club_of(faber, "Ann")
     offer = Credential.objects.get()
     options = mailings.clean_options(faber.tenant)
-    monkeypatch.setattr(mailings, "start", lambda _: exit())
+    monkeypatch.setattr(Mailing, "save", lambda *given, **named: exit())
     with pytest.raises(SystemExit):
         mailings.begin_single(offer, "ann@club.example", options)
-    assert not Mailing.objects.exists()
+    assert not MailingRow.objects.exists()
     monkeypatch.undo()
     mailings.begin_single(offer, "ann@club.example", options)
     worker_mails()
