@@ -197,9 +197,10 @@ def begin(prepared: PreparedMailing) -> Mailing:
     if not sum(store_mails(mailing, part) for part in parts):
         raise nobody_to_mail()
     Mailing.require_room(mailing.tenant)
-    kept = Bulk.started(mailing.tenant).filter(pk=mailing.bulk_id)
-    if mailing.bulk and not kept.select_for_update(of=["self"], no_key=True).exists():
-        raise nobody_to_mail()  # it is being deleted, and its mailings with it
+    if bulk := mailing.bulk:
+        kept = Bulk.started(mailing.tenant).filter(pk=bulk.pk)
+        if not kept.select_for_update(of=["self"], no_key=True).exists():
+            raise nobody_to_mail()  # it is being deleted, and its mailings with it
     mailing.due_at = clock.now()
     mailing.save(force_insert=True)
     mailing.notify_worker()
@@ -368,7 +369,7 @@ def store_mails(
 def seal_mail(mailing: Mailing, recipient: Recipient) -> tuple[UUID, int, UUID, bytes]:
     row = MailingRow(tenant=mailing.tenant)
     vault.seal(row, "address", recipient.address)
-    return row.pk, recipient.number, recipient.credential.pk, row.address
+    return row.pk, recipient.number, recipient.credential.pk, bytes(row.address)
 
 
 def send_due() -> None:

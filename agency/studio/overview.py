@@ -196,8 +196,8 @@ def waiting_row(own: Wallet, found: statistics.Wait) -> Credential | Verificatio
             pk=found.peer,
             tenant_id=own.tenant_id,
             connection_id=found.peer_connection_id,
-            name=found.peer_name,
-            connectionless=found.is_by_link,
+            name=found.peer_name or "",
+            connectionless=bool(found.is_by_link),
         )
     read: dict[str, Any] = {
         "pk": found.pk,
