@@ -1,4 +1,7 @@
-"""The steps of docs/operations/backup.md for a restore to a point in time. # slow"""
+"""The steps of docs/operations/backup.md for a restore to a point in time. # slow
+
+Clients write meanwhile, and PostgreSQL is killed while it recovers.
+"""
 
 import shutil
 from threading import Event
@@ -7,8 +10,9 @@ import psycopg
 import pytest
 
 from agency.devtools.embedded import postgres, valkey
+from tests.chaos.ledger import Ledger
 from tests.chaos.receivers import receiving
-from tests.chaos.stories import Caller, Refused
+from tests.chaos.stories import Caller, Refused, Writers
 from tests.chaos.world import make_world
 from tests.support.processes import PATIENCE, eventually, processes
 
@@ -62,6 +66,9 @@ def restore_to(home, moment):
     (server / "data" / "recovery.signal").touch()
     give_to_server(server / "data" / "recovery.signal")
     url = start_archiving(home)
+    # Whether it recovers still or has done so, it goes on or begins anew.
+    postgres.stop(server, "immediate")
+    url = start_archiving(home)
     eventually(lambda: not read_value(url, "SELECT pg_is_in_recovery()"), PATIENCE)
 
 
@@ -71,16 +78,22 @@ def test_the_database_returns_to_a_moment_and_readers_are_told(home):
     given = {"DATABASE_URL": database, "REDIS_URL": broker, "SPARE_KEYS": "0"}
     with receiving(1) as receivers, processes(home, **given) as product:
         product.start_web()
-        world = make_world(product, receivers.url)["Faber"]
-        faber = Caller(product.url, world["headers"], Event())
+        world = make_world(product, receivers.url)
+        faber = Caller(product.url, world["Faber"]["headers"], Event())
+        writers = Writers(world, product.url, [("Faber", "Acme"), ("Acme", "Acme")])
+        writers.start()
         back_up_base(home, database)
+        eventually(lambda: {"offer", "ask"} <= set(writers.steps()), PATIENCE)
         faber.post("/connections", {"connectionId": "kept"})
+        before = writers.acknowledged()
         moment = read_value(database, "SELECT now()::text")
         faber.post("/connections", {"connectionId": "lost"})
         cursor = faber.get("/events?after=start")[-1]["cursor"]
+        writers.stop()
         product.kill("web")
         archive_all(database)
         restore_to(home, moment)
+        assert len(before) > 10 and before <= Ledger(database).announced()
         product.start_web()
         names = {one["connectionId"] for one in faber.get("/connections")}
         assert "kept" in names and "lost" not in names

@@ -160,7 +160,7 @@ def check_values(writers):
 def test_all_data_keys_are_replaced(here, world, writers):
     faber = world["Faber"]["tenant"]
     with without_failure(writers):
-        killed = {"FAULT_POINT": "after_sealed_batch"}
+        killed = {"FAULT_POINT": "after_sealed_batch:3"}
         assert here.manage("rotate_data_keys --older-than 0", **killed) == KILLED
         assert len(generations()) == 2, "it was killed midway"
         assert here.manage("verify_keys") == 0
@@ -331,22 +331,23 @@ def test_clients_go_on_at_the_other_installation(
 
 
 def export(product, organization, file, fails):
-    """fails: kill a first attempt, and repeat it once too often."""
+    """fails: kill two attempts midway, and repeat it once too often."""
     command = f"export_organization {organization['tenant']} {file} --move"
     if fails:
-        assert product.manage(command, FAULT_POINT="inside_export") == KILLED
-        assert not file.exists()
+        for point in ("inside_export:10", "inside_export:40"):
+            assert product.manage(command, FAULT_POINT=point) == KILLED
+            assert not file.exists()
     assert product.manage(command) == 0
     if fails:
         assert product.manage(command) == EXIT_CODES["file_exists"]
 
 
 def import_file(product, file, ledger, fails):
-    """fails: kill two attempts, after which nobody finds the organization, and more."""
+    """fails: kill some attempts, after which nobody finds the organization, and more."""
     command = f"import_organization {file}"
     if fails:
         before = ledger.rows(FOUND)
-        for point in ("inside_import", "before_import_commits"):
+        for point in ("inside_import", "inside_import:12", "before_import_commits"):
             assert product.manage(command, FAULT_POINT=point) == KILLED
             assert ledger.rows(FOUND) == before
         wrong = product.manage(command, AGENCY_MOVE_KEY=new_key())
