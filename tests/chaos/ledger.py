@@ -91,9 +91,12 @@ class Ledger:
         numbers = defaultdict[Any, list[int]](list)
         for event in events:
             numbers[event.object_key].append(event.sequence)
-        assert {key: sorted(found) for key, found in numbers.items()} == {
+        found = {key: sorted(one) for key, one in numbers.items()}
+        wanted = {
             key: list(range(1, last + 1)) for key, last in self.sequences().items()
         }
+        wrong = {key for key in found | wanted if found.get(key) != wanted.get(key)}
+        assert not wrong, [(key, found.get(key), wanted.get(key)) for key in wrong]
         bodies = (json.loads(event.body) for event in events)
         return {(body["object_id"], body.get("state")) for body in bodies}
 
