@@ -1,10 +1,13 @@
 """A picture of every page, in both sizes and schemes: `make screenshots`.
 
-Not a test of its own: pytest collects this file only if it is named. The pictures of
-docs/images are among them, smaller, in the folder `docs`.
+Pages that people read in their language are there in Arabic too. ONLY is a pattern of
+the names of the pages that are wanted. Not a test of its own: pytest collects this file
+only if it is named. The pictures of docs/images are among them, smaller, in the folder
+`docs`.
 """
 
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -12,6 +15,7 @@ from PIL import Image
 
 from tests.agency.pages.catalog import SHORT, open_world
 from tests.agency.pages.test_in_a_browser import Visitor
+from tests.support.chromium import FINISH
 
 pytestmark = [
     pytest.mark.slow,
@@ -20,6 +24,8 @@ pytestmark = [
     pytest.mark.needs("chromium-headless-shell"),
 ]
 FOLDER = Path(os.environ.get("SCREENSHOTS", "screenshots"))
+ONLY = os.environ.get("ONLY", "")
+LANGUAGES = ["en", "ar"]
 SIZES = [(1280, 900), (390, 844)]
 # Those of docs/images, with their height in pixels of the page.
 FOR_DOCS = {
@@ -39,17 +45,28 @@ def test_every_page(page, stored_keys, settings):
     for number in range(7):
         world.add_objects(number)
     visitor = Visitor(page, world, settings.SESSION_COOKIE_NAME)
-    for scheme in ("light", "dark"):
-        page.prefer(scheme)
-        for name, who, address in world.named_addresses() + world.records():
-            visitor.sign_in(who)
-            for width, height in SIZES:
+    for name, who, address in world.named_addresses() + world.records():
+        if not re.search(ONLY, name):
+            continue
+        visitor.sign_in(who)
+        for width, height in SIZES:
+            for language in LANGUAGES:
+                page.tab.context.set_extra_http_headers({"Accept-Language": language})
                 page.resize(width, height)
                 visitor.open(address)
-                page.resize(width, max(height, page.evaluate(HEIGHT)))
-                page.screenshot(FOLDER / f"{name}-{width}-{scheme}.png")
+                if page.evaluate("document.documentElement.lang") == language:
+                    in_both_schemes(page, height, f"{name}-{width}-{language}")
     for name, height in FOR_DOCS.items():
-        shrink(FOLDER / f"{name}.png", FOLDER / "docs" / f"{name}.png", height)
+        if re.search(ONLY, name):
+            shrink(FOLDER / f"{name}.png", FOLDER / "docs" / f"{name}.png", height)
+
+
+def in_both_schemes(page, height, name):
+    page.resize(page.width, max(height, page.evaluate(HEIGHT)))
+    for scheme in ("light", "dark"):
+        page.prefer(scheme)
+        page.evaluate(FINISH)
+        page.screenshot(FOLDER / f"{name.removesuffix('-en')}-{scheme}.png")
 
 
 def shrink(source, target, height):

@@ -32,8 +32,10 @@ def opens_wallet(holder, path=None):
 
 
 def refuses(answer, status, code):
-    """Assert that it is the page of this error."""
-    assert (answer.status_code, code in answer.text) == (status, True)
+    """Assert that it is the page of this error, whose code no holder reads."""
+    marked = f'data-code="{code}"' in answer.text
+    assert (answer.status_code, marked) == (status, True)
+    assert f">{code}<" not in answer.text
 
 
 def guessed_at(address, faber):
