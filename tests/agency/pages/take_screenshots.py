@@ -62,7 +62,9 @@ def test_every_page(page, stored_keys, settings):
 
 
 def in_both_schemes(page, height, name):
+    page.wait_for("!document.querySelector('.moment')")  # of a kiosk
     page.resize(page.width, max(height, page.evaluate(HEIGHT)))
+    page.wait_for("[...document.images].every((one) => one.complete)")
     for scheme in ("light", "dark"):
         page.prefer(scheme)
         page.evaluate(FINISH)
