@@ -81,16 +81,16 @@ OFFER: Mapping[str, Texts] = {
 }
 REQUEST: Mapping[str, Texts] = {
     LinkState.WAITING: (
-        gettext_lazy("{name} asks you for a proof"),
+        gettext_lazy("{name} asks to check your card"),
         gettext_lazy("You are asked first. Nothing is shown before you agree."),
     ),
-    LinkState.OPENED: (gettext_lazy("{name} asks you for a proof"), IN_WALLET),
+    LinkState.OPENED: (gettext_lazy("{name} asks to check your card"), IN_WALLET),
     LinkState.DONE: (
-        gettext_lazy("{name} has accepted your proof"),
+        gettext_lazy("{name} has accepted your answer"),
         gettext_lazy("You can close this page."),
     ),
     LinkState.FAILED: (
-        gettext_lazy("{name} could not accept the proof"),
+        gettext_lazy("{name} could not accept the answer"),
         gettext_lazy(
             "It arrived, but could not be accepted. Ask {name} which card is "
             "needed, and for a new request."

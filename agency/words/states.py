@@ -143,8 +143,8 @@ CREDENTIAL: Table = {
     ("holder", D.REVOKED): Words(
         "The issuer has revoked the credential. Ask the issuer for a new one.",
         badge="bad",
-        holder=gettext_lazy("This card was revoked: it is not valid any more."),
-        tag=gettext_lazy("Revoked"),
+        holder=gettext_lazy("This card was cancelled: it is not valid any more."),
+        tag=gettext_lazy("Cancelled"),
     ),
 }
 

@@ -192,7 +192,7 @@ def kiosk_response(
         if "unproven" in context:
             context["causes"] = causes_of(context["unproven"])
         if tenant:
-            asks = translation.gettext("{name} asks you for a proof")
+            asks = translation.gettext("{name} asks to check your card")
             context["heading"] = with_name(asks, tenant.name)
         if "shown" in context:
             context |= draw_shown(*context["shown"])

@@ -47,7 +47,7 @@ def test_an_offer_names_the_credential_and_its_attributes(offer):
 
 def test_a_request_names_what_is_shown_and_what_is_proven_only(ask):
     text = text_of(page_of(ask()).open())
-    assert "Faber College asks you for a proof" in text
+    assert "Faber College asks to check your card" in text
     assert "Your wallet shows Full Name" in text
     assert "Your wallet proves only" in text
     assert "year: less than 2023" in text
@@ -252,4 +252,4 @@ def test_one_card_and_an_age_are_asked_in_one_sentence(faber, ask):
         assert f"\u2068{word}\u2069" in text_of(shown)
     several = predicate("born", "<=", 20000101, **only)
     asked = ask(attributes=[name], predicates=[several])
-    assert "asks you for a proof" in text_of(page_of(asked).open())
+    assert "asks to check your card" in text_of(page_of(asked).open())

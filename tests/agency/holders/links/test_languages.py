@@ -41,10 +41,10 @@ def test_the_browser_chooses_then_the_organization(faber):
 @pytest.mark.parametrize(
     "language, words, number, day",
     [
-        ("de", "bittet Sie um einen", "weniger als 2023", "22. November 2008"),
-        ("fr", "vous demande une preuve", "moins de 2023", "22 novembre 2008"),
-        ("es", "le pide una prueba", "menos de 2023", "22 de noviembre de 2008"),
-        ("ar", "يطلب منك إثباتاً", "أقل من 2023", "22 نوفمبر، 2008"),
+        ("de", "möchte Ihre Karte prüfen", "weniger als 2023", "22. November 2008"),
+        ("fr", "demande à vérifier votre carte", "moins de 2023", "22 novembre 2008"),
+        ("es", "pide comprobar su tarjeta", "menos de 2023", "22 de noviembre de 2008"),
+        ("ar", "يطلب التحقق من بطاقتك", "أقل من 2023", "22 نوفمبر، 2008"),
     ],
 )
 def test_a_page_and_its_state_are_translated(faber, ask, language, words, number, day):

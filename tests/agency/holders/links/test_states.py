@@ -89,12 +89,12 @@ def test_without_scripts_a_page_that_waited_says_that_it_is_done(alice, offer):
 def test_a_proof_is_accepted_or_not(faber, graduate, ask):
     good, bad = opened(first := ask()), opened(second := ask())
     answer(graduate, first["verificationRequestUrl"])
-    assert "has accepted your proof" in text_of(good.look())
+    assert "has accepted your answer" in text_of(good.look())
     assert good.seen == "done"
     answer(faber.hosts("Bob"), second["verificationRequestUrl"])
     response = bad.look()
     assert bad.seen == "failed"
-    assert "could not accept the proof" in text_of(response)
+    assert "could not accept the answer" in text_of(response)
     assert "No card that proves this." in text_of(response)
 
 

@@ -89,7 +89,7 @@ def test_the_cards_tell_it_once(faber, alice, member):
     assert wallet.head("/w/").status_code == 200
     assert wallet.get("/w/").text.count(said) == 1
     again = wallet.get("/w/").text
-    assert said not in again and "Revoked" in again
+    assert said not in again and "Cancelled" in again
     PersonalLink.objects.update(told_at=timezone.now().replace(year=2020, month=1))
     hold(faber, alice, member, PAST)
     both = wallet.get("/w/").text
@@ -125,4 +125,4 @@ def test_what_ended_before_a_link_was_made_is_told_once(faber, alice, member):
     said = revoke(faber, hold(faber, alice, member))
     assert opens_wallet(alice).get("/w/").text.count(said) == 1
     with_another_link = opens_wallet(alice).get("/w/").text
-    assert said not in with_another_link and "Revoked" in with_another_link
+    assert said not in with_another_link and "Cancelled" in with_another_link

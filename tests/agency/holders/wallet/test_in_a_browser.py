@@ -179,7 +179,7 @@ def test_a_shown_card_is_scanned_in_the_studio(tab, page, alice, faber):
     clerk.click("text=Scan with the camera")
     clerk.wait_for_selector("text=The question waits in the wallet")
     tab.wait_for_url("**/w/take/*")
-    assert "asks you for a proof" in tab.inner_text("main")
+    assert "asks to check your card" in tab.inner_text("main")
     assert tab.evaluate("window.problems") == []
     clerk.context.close()
 

@@ -98,7 +98,7 @@ def test_a_revoked_card_says_so(wallet, faber, alice, settings):
     wallet.post(offer, {"action": "accept"})
     made = faber.get("/credentials")[0]["credentialId"]
     faber.delete(f"/credentials/{made}")
-    assert "Revoked" in wallet.get("/w/").text
+    assert "Cancelled" in wallet.get("/w/").text
     assert "not valid any more" in wallet.get(offer).text
 
 
