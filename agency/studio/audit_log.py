@@ -22,6 +22,8 @@ from tenants.models import AuditEntry, Permission, Tenant
 
 CSV_CHUNK_ROWS = 500
 MAX_CSV_ROWS = 10_000
+# Facts whose value is a list. Of the others a list is a change: old and new.
+LISTS = ("scopes", "shown_items")
 COLUMNS = (
     "created_at", "action", "actor_kind", "actor_id", "actor_name", "object_type",
     "object_id", "origin", "reason", "request_id", "details",
@@ -104,15 +106,18 @@ class LogRow(NamedTuple):
 def log_row(entry: AuditEntry) -> LogRow:
     details: dict[str, Json] = entry.details
     facts = [
-        (name.replace("_", " "), write_fact(value)) for name, value in details.items()
+        (name.replace("_", " "), write_fact(name, value))
+        for name, value in details.items()
     ]
     return LogRow(entry, audit.ACTIONS.get(entry.action, entry.action), facts)
 
 
-def write_fact(value: Json) -> str:
+def write_fact(name: str, value: Json) -> str:
     """Write a value; of a change, which has two, the old and the new one."""
-    if isinstance(value, list) and len(value) == 2:
+    if isinstance(value, list) and len(value) == 2 and name not in LISTS:
         return f"{value[0] or '(none)'} → {value[1] or '(none)'}"
+    if isinstance(value, list):
+        return ", ".join(map(str, value)) or "(none)"
     return str(value)
 
 

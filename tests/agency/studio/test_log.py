@@ -69,6 +69,13 @@ def test_changed_settings_are_logged_with_both_values(browser, url):
     assert "#112233 → #445566" in page
 
 
+def test_two_scopes_of_a_key_are_a_list_and_no_change(browser, url):
+    scopes = ["read", "verify"]
+    fields = {"kind": "access_token", "name": "Server", "scopes": scopes}
+    browser.send(f"{url}/keys/new", **fields)
+    assert "scopes: <bdi>read, verify</bdi>" in browser.get(f"{url}/log").text
+
+
 def test_webhooks_are_logged_by_their_host_only(browser, college, url):
     browser.send(f"{url}/webhooks/new", url=HOOK)
     webhook = Webhook.objects.get()
