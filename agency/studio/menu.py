@@ -65,12 +65,20 @@ MENU: list[tuple[str, list[Entry]]] = [
                     "connections_chosen",
                     "new_connection",
                     "remove_connection",
+                    "end_connection",
+                    "chat",
                 ),
             ),
             Entry(
                 "Definitions",
                 "definitions",
-                ("definition", "new_definition", "retry_publication"),
+                (
+                    "definition",
+                    "definition_design",
+                    "definition_revocation",
+                    "new_definition",
+                    "retry_publication",
+                ),
             ),
             Entry(
                 "Credentials",
@@ -86,9 +94,10 @@ MENU: list[tuple[str, list[Entry]]] = [
                     "bulk",
                     "remove_bulk",
                     "mail_bulk",
+                    "bulk_print",
                 ),
             ),
-            Entry("Policies", "policies", ("policy", "new_policy")),
+            Entry("Policies", "policies", ("policy", "new_policy", "scan_card")),
             Entry(
                 "Verifications",
                 "verifications",

@@ -44,6 +44,15 @@ def test_each_page_says_whose_wallet_it_is_and_where_one_is(wallet, alice, addre
     assert dock.count("aria-current") == 1
 
 
+@pytest.mark.parametrize(
+    "address, within",
+    [("/w/add", "/w/"), ("/w/keep", "/w/me"), ("/w/passkeys/new", "/w/me")],
+)
+def test_a_page_within_a_part_marks_it_too(wallet, address, within):
+    page = wallet.get(address).text
+    assert f'href="{within}" aria-current="true"' in page
+
+
 def test_my_link_and_the_way_out_are_under_me(wallet):
     page = wallet.get("/w/me").text
     assert 'href="/w/keep"' in page and 'href="/w/leave"' in page
