@@ -64,8 +64,8 @@ class OfferForm(RecipientForm):
         label="For whom",
         max_length=MAX_RECIPIENT_NAME,
         required=False,
-        help_text="A name for your lists, which the holder does not see. Without one "
-        "it is that on the card, if its definition tells where.",
+        help_text="A name for your lists, which the holder does not see. If it is "
+        "empty, the name on the card.",
     )
 
     def __init__(
