@@ -116,7 +116,8 @@ class Page:
         self.tab.context.clear_cookies()
         for name, cookie in client.cookies.items():
             if not names or name in names:
-                given = {"url": self.base, "name": name, "value": cookie.value}
+                place = self.base + (cookie["path"] or "/")
+                given = {"url": place, "name": name, "value": cookie.value}
                 self.tab.context.add_cookies([given])
 
     def open(self, url: str, ready: str = "true") -> None:

@@ -63,12 +63,10 @@ def wallet_page(*methods: str) -> Callable[[View], View]:
         def show(request: HttpRequest, **ids: UUID | str) -> HttpResponse:
             session = sessions.find_session(request)
             is_part = "HX-Request" in request.headers
-            if session is None and is_part:
-                pin = reverse("web_wallet:pin")
-                return HttpResponse(status=204, headers={"HX-Redirect": pin})
             if session is None:
-                match = request.resolver_match
-                return to_pin(take=match.kwargs.get("token", "") if match else "")
+                response = lead_to_pin(request, is_part)
+                sessions.delete_cookie(response, sessions.KEPT_COOKIE)
+                return response
             if not is_part:
                 sessions.record_use(session)
             return show_to(request, session.link, view, ids)
@@ -76,6 +74,15 @@ def wallet_page(*methods: str) -> Callable[[View], View]:
         return guard(methods, view, show)
 
     return decorate
+
+
+def lead_to_pin(request: HttpRequest, is_part: bool) -> HttpResponse:
+    """is_part: of a page, which then leads on as a whole."""
+    if is_part:
+        pin = reverse("web_wallet:pin")
+        return HttpResponse(status=204, headers={"HX-Redirect": pin})
+    match = request.resolver_match
+    return to_pin(take=match.kwargs.get("token", "") if match else "")
 
 
 def to_pin(take: str) -> HttpResponse:

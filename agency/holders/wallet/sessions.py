@@ -27,6 +27,8 @@ UNKEPT_COOKIE = "agency_wallet_unkept"
 OTHER_COOKIE = "agency_wallet_other"
 # Of which links the right PIN was given here: known_browsers.py. Signing out keeps it.
 KNOWN_COOKIE = "agency_wallet_known"
+# Under which key a phone keeps what it shows offline: offline.py. Scripts read it.
+KEPT_COOKIE = "agency_wallet_cards"
 PATHS = {
     SESSION_COOKIE: "/w/",
     LINK_COOKIE: "/w/",
@@ -34,6 +36,7 @@ PATHS = {
     UNKEPT_COOKIE: "/w/",
     OTHER_COOKIE: "/w/",
     KNOWN_COOKIE: "/w/",
+    KEPT_COOKIE: "/w/",
 }
 # After the last PIN. A phone closes its browser when it likes.
 REMEMBERED = timedelta(days=180)
@@ -63,6 +66,7 @@ def begin_session(response: HttpResponse, link: PersonalLink) -> None:
     set_cookie(response, SESSION_COOKIE, secret)
     set_cookie(response, LINK_COOKIE, link.token, REMEMBERED)
     set_cookie(response, OPEN_COOKIE, bytes(link.digest).hex(), REMEMBERED)
+    set_cookie(response, KEPT_COOKIE, secrets.token_urlsafe(16), LONGEST)
 
 
 def find_session(request: HttpRequest) -> WalletSession | None:
@@ -125,7 +129,7 @@ def set_cookie(
         max_age=age,
         path=PATHS[name],
         secure=settings.SESSION_COOKIE_SECURE,
-        httponly=True,
+        httponly=name != KEPT_COOKIE,
         samesite="Lax",
     )
 

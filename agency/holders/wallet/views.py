@@ -19,7 +19,15 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from agency.holders.links import colors
 from agency.holders.links.links import Kind
-from agency.holders.wallet import consent, holdings, passkeys, pins, sessions, texts
+from agency.holders.wallet import (
+    consent,
+    holdings,
+    offline,
+    passkeys,
+    pins,
+    sessions,
+    texts,
+)
 from agency.holders.wallet.known_browsers import find_browser, remember_browser
 from agency.holders.wallet.links import find_link
 from agency.holders.wallet.models import PersonalLink
@@ -47,8 +55,6 @@ from tenants.models import Tenant
 from verifications.models import Verification
 from verifications.openid4vp import presenting
 from verifications.present_proof import prover
-
-MARK_TYPE = "image/svg+xml"
 
 
 @require_safe
@@ -191,6 +197,7 @@ def leave(request: HttpRequest) -> HttpResponse:
     response = redirect("web_wallet:left")
     for name in sessions.PATHS.keys() - {sessions.KNOWN_COOKIE}:
         sessions.delete_cookie(response, name)
+    response["Clear-Site-Data"] = '"storage"'  # what the phone shows offline
     return response
 
 
@@ -211,7 +218,10 @@ def show_cards(request: HttpRequest, link: PersonalLink) -> HttpResponse:
     holdings.draw_cards(page.rows)
     is_first = request.method == "GET" and not before
     ended = holdings.tell_ended(link, page) if is_first else []
-    return show_page(request, link, "cards", {"cards": page, "ended": ended})
+    context: dict[str, Any] = {"cards": page, "ended": ended}
+    if not before:
+        context["kept"] = offline.kept_cards(request, link, page.rows)
+    return show_page(request, link, "cards", context)
 
 
 @wallet_page("GET", "HEAD")
@@ -395,8 +405,19 @@ def show_manifest(request: HttpRequest) -> JsonResponse:
             "display": "standalone",
             "theme_color": tenant.primary_color or BACKGROUND,
             "background_color": "#ffffff",
+            # Phones cut the corners of the second one as they like.
             "icons": [
-                {"src": static("agency/mark.svg"), "type": MARK_TYPE, "sizes": "any"}
+                {
+                    "src": static("agency/mark.svg"),
+                    "type": "image/svg+xml",
+                    "sizes": "any",
+                },
+                {
+                    "src": static("agency/icon.png"),
+                    "type": "image/png",
+                    "sizes": "512x512",
+                    "purpose": "any maskable",
+                },
             ],
         }
     response = JsonResponse(manifest, content_type="application/manifest+json")
