@@ -9,7 +9,10 @@ from tests.agency.studio.exchange.conftest import url_of
 from tests.support import walks
 from tests.support.chromium import DESKTOP, MARKS, OPEN_ALL, PHONE, SMALLEST
 from tests.support.outside_exchanges import VALUES
+from tests.support.policies import attribute
 from tests.support.processes import eventually
+from verifications.models import Verification
+from verifications.present_proof import prover
 
 pytestmark = MARKS
 TO_LOOK = 2  # seconds, of poll.js
@@ -101,6 +104,51 @@ def test_card_state_next_action_and_timeline_fit_a_screen(page, browser, walk, f
         page.open(url_of(row))
         ends = page.evaluate(ENDS)
         assert len(ends) >= 2 and max(ends) <= 800, (row.OBJECT_TYPE, ends)
+
+
+MANY = [f"attribute {number}" for number in range(20)]
+
+
+@pytest.fixture
+def judged(page, browser, faber):
+    """Let a card with MANY attributes answer, and open the verdict as Fay."""
+    alice, made = faber.hosts("Alice"), faber.defines(*MANY, name="Record")
+    alice.receives(faber, made, dict.fromkeys(MANY, "Oxford"))
+    page.sign_in(browser)
+
+    def judge(*names):
+        asked = [attribute(name, policyName=name) for name in names]
+        faber.asks(alice, attributes=asked)
+        prover.answer_request(Verification.objects.filter(role="prover").latest("pk"))
+        page.resize(DESKTOP, 800)
+        page.open(url_of(Verification.objects.filter(role="verifier").latest("pk")))
+        return page
+
+    return judge
+
+
+def end_of(page, selector):
+    place = f"document.querySelector('{selector}').getBoundingClientRect().bottom"
+    return page.evaluate(place)
+
+
+@pytest.mark.parametrize(
+    ("names", "first"),
+    [(MANY, MANY[0]), ([*MANY[:-1], "another"], "another")],
+    ids=["valid", "not valid"],
+)
+def test_a_verdict_of_twenty_rows_fits_a_screen(judged, names, first):
+    page = judged(*names)
+    assert end_of(page, ".verdict") <= 800
+    assert page.text(".verdict dt").strip() == first
+    page.resize(PHONE, 800)
+    assert page.too_wide() == []
+
+
+def test_the_next_action_stays_beside_the_verdict_of_more_rows(judged):
+    page = judged(*MANY, "another", "one more")
+    assert "2 more" in page.text(".verdict")
+    assert end_of(page, ".verdict .titled .button") <= 300
 
 
 def test_the_page_follows_the_exchange_and_keeps_what_is_open(visit, page, walk):
