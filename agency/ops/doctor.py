@@ -187,9 +187,10 @@ def check_database() -> Findings:
             f"PostgreSQL is of version {version // 10000}.",
             "Upgrade it to version 14 or newer.",
         )
-    # Each web process, stream, worker, deliver and a few commands.
+    # Each web process, stream, worker, deliver and a few commands. A pooler that keeps
+    # transactions only needs fewer sessions.
     needed = settings.DATABASE_POOL_SIZE * (settings.WEB_PROCESSES + 2) + 8
-    if needed > allowed:
+    if needed > allowed and kept == sessions.Kept.SESSIONS:
         yield Finding(
             "database_connections",
             WARNING,

@@ -1,5 +1,6 @@
-"""Debian's PgBouncer in front of PostgreSQL."""
+"""Debian's PgBouncer in front of PostgreSQL, with deploy/pgbouncer.ini."""
 
+import configparser
 import contextlib
 import os
 import signal
@@ -10,23 +11,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import urlsplit
 
+import psutil
+
 from agency.devtools.embedded import postgres
+from tests.support.paths import ROOT
 from tests.support.tools import find_program
 
-CONFIGURATION = """
-[databases]
-* = host=127.0.0.1 port={server}
-[pgbouncer]
-listen_addr = 127.0.0.1
-listen_port = {port}
-unix_socket_dir =
-auth_type = trust
-auth_file = {home}/users
-pool_mode = {mode}
-default_pool_size = {sessions}
-ignore_startup_parameters = options,extra_float_digits
-server_login_retry = 1
-"""
+CONFIGURATION = ROOT / "deploy" / "pgbouncer.ini"
 
 
 def through(url: str, port: int) -> str:
@@ -37,47 +28,68 @@ def through(url: str, port: int) -> str:
 
 
 class PgBouncer:
-    """Started in `home` before the server of `url`. sessions: most for each database."""
+    """Started in `home` before the server of `url`. given: settings of `[pgbouncer]`."""
 
-    def __init__(self, home: Path, url: str, mode: str, sessions: int) -> None:
+    def __init__(self, home: Path, url: str, **given: str) -> None:
         with socket.create_server(("127.0.0.1", 0)) as door:
             self.port = door.getsockname()[1]
-        self.home, self.mode, self.sessions = home, mode, sessions
+        self.home, self.given = home, given
         self.url = through(url, self.port)
         database = urlsplit(url)
         (home / "users").write_text(f'"{database.username}" "{database.password}"\n')
         self.configure(url)
+        if os.geteuid() == 0:
+            postgres.prepare_home(home)
+            for path in home.iterdir():
+                path.chmod(0o644)
+        self.start()
+
+    def start(self) -> None:
         options = {}
         if os.geteuid() == 0:  # it refuses to run as root
             account = postgres.server_account()
             options = {"user": account.pw_uid, "group": account.pw_gid}
             options |= {"extra_groups": []}
-            postgres.prepare_home(home)
-            for path in home.iterdir():
-                path.chmod(0o644)
         self.process = subprocess.Popen(
-            [find_program("pgbouncer"), "-q", home / "pgbouncer.ini"], **options
+            [find_program("pgbouncer"), "-q", self.home / "pgbouncer.ini"], **options
         )
+        wait_for(self.port)
 
     def configure(self, url: str) -> None:
-        (self.home / "pgbouncer.ini").write_text(
-            CONFIGURATION.format(server=urlsplit(url).port, **vars(self))
+        """Write the configuration for a server and this machine."""
+        settings = configparser.ConfigParser()
+        settings.read(CONFIGURATION)
+        server = urlsplit(url)
+        settings["databases"] = {"*": f"host=127.0.0.1 port={server.port}"}
+        settings["pgbouncer"].update(
+            listen_port=str(self.port),
+            auth_file=str(self.home / "users"),
+            unix_socket_dir="",
+            **self.given,
         )
+        with (self.home / "pgbouncer.ini").open("w") as file:
+            settings.write(file)
 
-    def lead_to(self, url: str) -> None:
-        """Lead to another server. Connections of clients stay."""
+    def reload(self, url: str, **given: str) -> None:
+        """Take settings over, or lead to another server. Connections of clients stay."""
+        self.given |= given
         self.configure(url)
         self.process.send_signal(signal.SIGHUP)
 
+    def count_clients(self) -> int:
+        """The number of connections that processes have to it."""
+        connections = psutil.Process(self.process.pid).net_connections()
+        return sum(
+            one.laddr.port == self.port and one.status == psutil.CONN_ESTABLISHED
+            for one in connections
+        )
+
 
 @contextlib.contextmanager
-def pgbouncer(
-    url: str, home: Path, mode: str = "transaction", sessions: int = 20
-) -> Iterator[PgBouncer]:
+def pgbouncer(url: str, home: Path, **given: str) -> Iterator[PgBouncer]:
     home.mkdir(exist_ok=True)
-    pooler = PgBouncer(home, url, mode, sessions)
+    pooler = PgBouncer(home, url, **given)
     try:
-        wait_for(pooler.port)
         yield pooler
     finally:
         pooler.process.terminate()

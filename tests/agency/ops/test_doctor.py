@@ -19,6 +19,7 @@ from agency.ops import certificates, database_server, disk, doctor, fail_over, h
 from agency.ops.backups import age
 from agency.ops.doctor import Finding
 from agency.ops.models import Heartbeat, PeriodicRun
+from core.database import sessions
 from core.errors import Unavailable
 from core.valkey import rate_limits
 from core.version import __version__, describe_version
@@ -168,11 +169,17 @@ def test_organizations_whose_cards_no_app_can_take_are_counted():
     assert "network: 2." in found.text
 
 
-def test_settings_are_checked_by_the_ids_of_django_and_by_the_connections(settings):
+def test_settings_are_checked_by_the_ids_of_django_and_by_the_connections(
+    settings, monkeypatch
+):
     settings.DEBUG = True
     settings.OUTGOING_ALLOW_LOOPBACK = True
     settings.DATABASE_POOL_SIZE = 10_000
     assert ("database_connections", "warning") in names(doctor.check_database)
+    monkeypatch.setattr(
+        doctor.checks, "what_is_kept", lambda: sessions.Kept.TRANSACTIONS
+    )
+    assert "database_connections" not in dict(names(doctor.check_database))
     found = dict(names(doctor.check_settings))
     assert found["security.W018"] == found["agency.W001"] == "warning"
 

@@ -116,7 +116,7 @@ def test_readers_and_webhooks_are_told_and_nothing_is_skipped(
             pair.wait_until_replayed()
         pair.fail_over()
         if pooler:
-            pooler.lead_to(pair.replica_url)
+            pooler.reload(pair.replica_url)
 
         # At once: behind a pooler, before a heartbeat has seen the other server.
         for number in range(10):

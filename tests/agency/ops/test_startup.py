@@ -198,7 +198,8 @@ LIMIT = "ALTER ROLE CURRENT_USER SET statement_timeout = 30000;"
 def test_services_work_behind_pgbouncer_and_migrate_asks_for_more(
     product, servers, tmp_path, capsys, mode
 ):
-    with pgbouncer(servers["DATABASE_URL"], tmp_path / "pooler", mode) as pooler:
+    given = {"home": tmp_path / "pooler", "pool_mode": mode}
+    with pgbouncer(servers["DATABASE_URL"], **given) as pooler:
         url = pooler.url
         assert what_is_kept(url) == mode
         ran = managed(product, "migrate", DATABASE_URL=url)
@@ -216,7 +217,8 @@ def test_services_work_behind_pgbouncer_and_migrate_asks_for_more(
 def test_nothing_starts_behind_a_pooler_that_keeps_no_transactions(
     product, servers, tmp_path, capsys
 ):
-    with pgbouncer(servers["DATABASE_URL"], tmp_path / "pooler", "statement") as pooler:
+    given = {"home": tmp_path / "pooler", "pool_mode": "statement"}
+    with pgbouncer(servers["DATABASE_URL"], **given) as pooler:
         url = pooler.url
         assert what_is_kept(url) == "statement"
         refuses(product, capsys, NO_TRANSACTIONS, DATABASE_URL=url)
