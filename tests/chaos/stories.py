@@ -29,10 +29,21 @@ class Over(Exception):
 
 
 class Caller:
-    """Repeat requests without a response or with 5xx under one Idempotency-Key."""
+    """Repeat requests without a response or with 5xx under one Idempotency-Key.
 
-    def __init__(self, url: str, headers: dict[str, str], over: Event) -> None:
+    others: URLs of further nodes; after each failure the next one is called, as a load
+    balancer does.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        headers: dict[str, str],
+        over: Event,
+        others: tuple[str, ...] = (),
+    ) -> None:
         self.url, self.over, self.session = url, over, requests.Session()
+        self.others, self.answered = others, list[float]()  # when, but for 5xx
         self.session.headers.update(headers)
         self.session.trust_env = False  # pytest changes the environment meanwhile
         self.counts: Counter[str] = Counter()
@@ -54,10 +65,14 @@ class Caller:
                 self.counts["unanswered"] += 1
             else:
                 self.counts[f"{answer.status_code // 100}xx"] += 1
+                if answer.status_code < 500:
+                    self.answered.append(time.time())
                 if answer.status_code == 200:
                     return self.noted(method, answer.json() if answer.content else None)
                 if answer.status_code < 500 and "Retry-After" not in answer.headers:
                     raise Refused(answer.json()["code"])
+            self.url, *others = (*self.others, self.url)
+            self.others = tuple(others)
             if self.over.wait(0.3):
                 raise Over
 
@@ -203,12 +218,13 @@ class Writers:
         url: str,
         parts: Iterable[tuple[str, str]],
         seed: int = 0,
+        others: tuple[str, ...] = (),
     ) -> None:
         self.over = Event()
         self.pairs = [
             Pair(
-                Caller(url, world[office]["headers"], self.over),
-                Caller(url, world[host]["headers"], self.over),
+                Caller(url, world[office]["headers"], self.over, others),
+                Caller(url, world[host]["headers"], self.over, others),
                 world[office]["definition"],
                 seed + number,
             )

@@ -1,16 +1,18 @@
-"""Processes are killed again and again during stories.
+"""Processes of two nodes are killed again and again during stories.
 
 No event is lost, sent twice or out of order.
 
-CHAOS_SECONDS (of faults) and CHAOS_SEED change a run by hand. The seed decides what
-goes wrong and who does what; the machine decides when.
+CHAOS_SECONDS (of faults), CHAOS_FAULTS (their number, instead of seconds), CHAOS_PAUSE
+(seconds between two steps of the clients) and CHAOS_SEED change a run by hand. The seed
+decides what goes wrong and who does what; the machine decides when.
 """
 
 import json
 import os
 import random
-import time
+from bisect import bisect_left
 from collections import defaultdict
+from itertools import pairwise
 from threading import Event, Thread
 
 import pytest
@@ -21,12 +23,19 @@ from tests.chaos.nemesis import Nemesis
 from tests.chaos.receivers import receiving
 from tests.chaos.stories import Caller, Writers
 from tests.chaos.world import make_world
+from tests.support.pgbouncer import pgbouncer
 from tests.support.processes import eventually, processes
 
 SECONDS = float(os.environ.get("CHAOS_SECONDS", "35"))
+FAULTS = int(os.environ.get("CHAOS_FAULTS", "0"))
+PAUSE = float(os.environ.get("CHAOS_PAUSE", "0"))
 SEED = int(os.environ.get("CHAOS_SEED") or random.randrange(10**6))
-TO_SETTLE = 120 + SECONDS  # seconds
-pytestmark = pytest.mark.timeout(240 + 3 * SECONDS)
+LONGEST = FAULTS * 12 or SECONDS  # seconds of faults
+TO_SETTLE = 120 + LONGEST  # seconds
+pytestmark = [
+    pytest.mark.timeout(420 + 3 * LONGEST),
+    pytest.mark.needs("pgbouncer", "faketime"),
+]
 # Faber with a holder of its own and one of Acme's; Acme with one of its own.
 PARTS = [("Faber", "Faber"), ("Faber", "Acme"), ("Acme", "Acme")]
 
@@ -48,11 +57,28 @@ def receivers():
 
 
 @pytest.fixture
-def product(home, servers):
-    given = {"SPARE_KEYS": "0", "LOG_LEVEL": "ERROR", "WEB_PROCESSES": "2"}
-    with processes(home, **servers, **given) as product:
-        product.start_all("worker", "deliver", "beat")
-        yield product
+def pooler(home, servers):
+    with pgbouncer(servers["DATABASE_URL"], home / "pooler") as pooler:
+        yield pooler
+
+
+@pytest.fixture
+def nodes(home, servers, pooler):
+    """The second one reaches PostgreSQL through PgBouncer, and has no beat."""
+    given = servers | {"SPARE_KEYS": "0", "LOG_LEVEL": "ERROR"}
+    with processes(home, **given, WEB_PROCESSES="2") as one:
+        own = {"TMPDIR": str(home / "other"), "PUBLIC_URL": one.url}
+        own |= {"STORAGE_ROOT": str(home / "storage"), "DATABASE_URL": pooler.url}
+        (home / "other").mkdir()
+        with processes(home / "other", **given | own) as other:
+            one.start_all("worker", "deliver", "beat")
+            other.start_all("worker", "deliver")
+            yield one, other
+
+
+@pytest.fixture
+def product(nodes):
+    return nodes[0]
 
 
 @pytest.fixture
@@ -60,19 +86,21 @@ def world(product, receivers):
     return make_world(product, receivers.url)
 
 
-def test_no_event_is_lost(home, servers, product, world, receivers, capsys):
-    say(capsys, f"CHAOS_SEED={SEED} CHAOS_SECONDS={SECONDS:.0f}")
+def test_no_event_is_lost(home, servers, nodes, pooler, world, receivers, capsys):
+    say(capsys, f"CHAOS_SEED={SEED} CHAOS_SECONDS={SECONDS:.0f} CHAOS_FAULTS={FAULTS}")
+    product, other = nodes
     ledger, over = Ledger(servers["DATABASE_URL"]), Event()
-    writers = Writers(world, product.url, PARTS, SEED)
-    nemesis = Nemesis(product, home, servers["REDIS_URL"], SEED)
-    striker = Thread(target=nemesis.strike, args=[over], daemon=True)
-    writers.start()
+    writers = Writers(world, product.url, PARTS, SEED, (other.url,))
+    nemesis = Nemesis(product, other, pooler, home, servers["REDIS_URL"], SEED)
+    striker = Thread(target=nemesis.strike, args=[over, FAULTS], daemon=True)
+    writers.start(PAUSE)
     striker.start()
-    time.sleep(SECONDS)
+    striker.join(LONGEST)
     over.set()
-    striker.join(60)
+    striker.join(180)
     assert not striker.is_alive()
     writers.stop()
+    say(capsys, table(nemesis, writers, receivers.calls))
     recover(world, product, receivers, ledger)
     check(world, writers, receivers.calls, ledger)
     check_much_happened(writers, nemesis)
@@ -182,17 +210,56 @@ def out_of_order(calls):
     return wrong
 
 
+def doubled(calls):
+    """Those that came again after a 200."""
+    good, found = set(), []
+    for call in calls:
+        if call.status != 200:
+            continue
+        if (call.receiver, call.id) in good:
+            found.append(call)
+        good.add((call.receiver, call.id))
+    return found
+
+
+def table(nemesis, writers, calls):
+    """For each kind of fault, until the next one: webhook calls, and answers.
+
+    The longest time in which no client got an answer other than 5xx says something
+    about a machine that has nothing else to do.
+    """
+    begins = [strike.began for strike in nemesis.strikes]
+    made = {"calls": calls, "doubled": doubled(calls)}
+    moments = {name: sorted(call.at for call in found) for name, found in made.items()}
+    answers = sorted(time for one in writers.callers for time in one.answered)
+    rows = defaultdict(lambda: {"tries": 0, "calls": 0, "doubled": 0, "silent": 0.0})
+    for number, strike in enumerate(nemesis.strikes):
+        end = begins[number + 1] if number + 1 < len(begins) else answers[-1]
+        row = rows[strike.kind]
+        row["tries"] += 1
+        for name, found in moments.items():
+            row[name] += bisect_left(found, end) - bisect_left(found, strike.began)
+        first, last = (bisect_left(answers, one) for one in (strike.began, end))
+        within = [strike.began, *answers[first:last], max(end, strike.began)]
+        gaps = (later - before for before, later in pairwise(within))
+        row["silent"] = max(row["silent"], *gaps)
+    head = f"{'fault':22}{'tries':>6}{'calls':>8}{'doubled':>9}{'no answer, s':>14}"
+    lines = [
+        f"{kind:22}{row['tries']:6}{row['calls']:8}{row['doubled']:9}{row['silent']:14.1f}"
+        for kind, row in sorted(rows.items())
+    ]
+    return "\n".join((head, *lines))
+
+
 def figures(writers, nemesis, calls, ledger):
     ids = {(call.receiver, call.id) for call in calls}
-    good = [call for call in calls if call.status == 200]
-    twice = len(good) - len({(call.receiver, call.id) for call in good})
     lines = {
         "faults": f"{nemesis.faults.total()} {dict(nemesis.faults)}",
         "steps": dict(writers.steps()),
         "requests": dict(writers.counts()),
         "events": len(ledger.events()),
-        "deliveries": f"{len(ids)}, of which lost 0",
-        "calls": f"{len(calls)}, of which repeated after a 200: {twice}",
+        "deliveries": f"{len(ids)}, of which lost 0, out of order 0",
+        "calls": f"{len(calls)}, of which repeated after a 200: {len(doubled(calls))}",
     }
     return "\n".join(f"{name:11}{value}" for name, value in lines.items())
 
