@@ -28,8 +28,12 @@ from pathlib import Path
 
 FOLDER = Path(__file__).parent
 MAKE = ["make", "--no-print-directory"]
+# A browser and its server keep one core busy: beside the other agents, which do so too.
+PAGES = ["tests/agency/pages", "tests/agency/studio", "tests/agency/holders"]
 # Two at a time, as most of them wait; first the files with the longest timeouts.
-SLOW = "--numprocesses 2 --dist loadfile --no-loadscope-reorder"
+SLOW = "--numprocesses 2 --dist loadfile --no-loadscope-reorder " + " ".join(
+    f"--ignore {folder}" for folder in PAGES
+)
 PR_SET_CHILD_SUBREAPER = 36  # linux/prctl.h
 AGAIN = "-again"
 RED, PLAIN = "\033[31m", "\033[0m"
@@ -111,18 +115,25 @@ def all_stages() -> list[Stage]:
         Stage("test", ["test"], ["install"], suite=True),
         Stage("test-production", ["test-production"], ["install"]),
         Stage("test-clients", ["test-clients"], ["install", "npm"]),
-        # One of them needs axe-core of npm.
+        # Some of them need axe-core of npm.
         Stage("test-slow", ["test-slow"], ["install", "npm"], True, SLOW),
+        Stage("test-pages", ["test-slow"], ["install", "npm"], True, " ".join(PAGES)),
         Stage("test-pooled", ["test-pooled"], ["install", "tools"], True),
         Stage("test-interop", ["test-interop"], ["install"], True),
-        Stage("errors", ["errors"], ["test", "test-slow"]),
+        Stage("errors", ["errors"], ["test", "test-slow", "test-pages"]),
     ]
     if found := newest_interpreter():
         where = [f"VENV=.venv/{Path(found).name}", f"INTERPRETERS={found}"]
         given = f"INTERPRETER={found}"
         stages += [
             Stage("install-python", [*where, "install"], ["install"]),
-            Stage("test-python", ["test-python", given], ["install-python"], True),
+            Stage(
+                "test-python",
+                ["test-python", given],
+                ["install-python"],
+                True,
+                "--numprocesses 1",
+            ),
         ]
     else:
         print("== test-python: skipped, as there is no other Python on this machine")
