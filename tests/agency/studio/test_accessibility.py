@@ -25,7 +25,7 @@ def failures(page, axe):
             page.prefer(scheme)
             is_dark = "matchMedia('(prefers-color-scheme: dark)').matches"
             assert page.evaluate(is_dark) == (scheme == "dark")
-            found += page.findings(rules="{}", impacts=SERIOUS)
+            found += page.findings(rules="rules: {}", impacts=SERIOUS)
         return found
 
     return run
