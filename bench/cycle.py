@@ -107,7 +107,7 @@ class Measured:
 
     def warm_up(self):
         """All processes do the story once."""
-        self.measure(max(CLIENTS), 3)
+        self.measure(max(CLIENTS), max(SECONDS / 2, 3))
 
 
 def servers_cpu(found):
