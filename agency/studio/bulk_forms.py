@@ -30,6 +30,9 @@ OTHERS = {
 }
 
 
+TECHNICAL = (reading.CONNECTION, reading.WALLET, reading.REFERENCE)
+
+
 def other_columns() -> dict[str, str]:
     """OTHERS, without the addresses where organizations send no mails."""
     left_out = () if is_on() else (reading.ADDRESS,)
@@ -90,6 +93,7 @@ class BulkForm(OnceForm):
         self.source: reading.CSVFile | None = None
         self.is_workbook = False
         self.asks_date_form = False
+        self.questions: list[str] = []
 
     def clean(self) -> None:
         super().clean()
@@ -122,16 +126,30 @@ class BulkForm(OnceForm):
         ]
         if missing:
             names = ", ".join(missing)
-            self.add_error(None, f"Choose below in which column is: {names}.")
+            self._ask(f"Choose below in which column is: {names}.")
         if not is_certain and "date_form" not in self.data:
-            self.add_error(None, "Choose below how the days are written.")
+            self._ask("Choose below how the days are written.")
+
+    def _ask(self, question: str) -> None:
+        """Let the form wait for an answer, which is no error."""
+        self.questions.append(question)
+        self.add_error(None, question)
 
     @property
     def found_fields(self) -> list[forms.BoundField]:
         """What was found in the file and can be changed; their choice is in `initial`."""
         is_text = not self.is_workbook and "encoding" in self.initial
         names = ["encoding", "separator"] if is_text else []
-        return [self[name] for name in names + ["date_form"] * self.asks_date_form]
+        return [self[name] for name in names]
+
+    @property
+    def main_targets(self) -> list[Target]:
+        """The columns that people choose, without those of ids."""
+        return [one for one in self.targets if one.name not in TECHNICAL]
+
+    @property
+    def technical_targets(self) -> list[Target]:
+        return [one for one in self.targets if one.name in TECHNICAL]
 
     def _date_cells(self) -> Iterator[str]:
         """The cells of the attributes that are dates, where their column is known."""

@@ -34,13 +34,14 @@ from agency.studio.pages import (
     member_page,
     refusals_above,
 )
+from agency.studio.printed_codes import Code, render_codes
 from agency.words.states import BULK
-from connections.api import qr_codes
 from core.api.views import heavy
 from core.database.uuids import parse_uuid
 from core.text.csv_text import line_writer
 from core.work import transactions
 from credentials.bulk import loading, results, workbooks
+from credentials.bulk.cells import DateForm
 from credentials.bulk.loading import BulkError
 from credentials.bulk.retention import discard_bulk
 from credentials.models import Bulk
@@ -122,6 +123,7 @@ def render_form(
         "form": form,
         "definition": form.definition,
         "found": found,
+        "day_form": DateForm(form.cleaned_data["date_form"]).label if found else "",
         "cards": [
             [(label_of(name), value_words(name, value)) for name, value in one.items()]
             for one in (found.first if found else [])
@@ -210,7 +212,7 @@ def bulk_context(request: MemberRequest, bulk: Bulk) -> dict[str, Any]:
         "bulk": bulk,
         "counts": counts,
         "tried": bulk.row_count - counts.get("Waiting", 0),
-        "failed": counts.get("Failed", 0),
+        "can_retry": counts.get("Failed", 0) > 0 and bulk.rows_to_retry().exists(),
         "errors": with_whom(bulk, errors, request.membership),
         "first": first,
         "last": last,
@@ -300,13 +302,8 @@ def show_printed(request: MemberRequest, object_id: UUID) -> HttpResponse:
     after = request.GET.get("after", "")
     first = int(after) if after.isdecimal() and len(after) < 10 else 0
     found = results.list_links(bulk, first, MAX_PRINTED + 1)
-    context = {
-        "bulk": bulk,
-        "form": "sheets" if request.GET.get("form") == "sheets" else "labels",
-        "links": [
-            {"link": one, "picture": qr_codes.data_address(one.url)}
-            for one in found[:MAX_PRINTED]
-        ],
-        "last": found[MAX_PRINTED - 1].number if len(found) > MAX_PRINTED else None,
-    }
-    return render(request, "studio/printed_bulk.html", context)
+    about = bulk.definition.schema.name
+    codes = [Code(one.name, about, one.url) for one in found[:MAX_PRINTED]]
+    last = found[MAX_PRINTED - 1].number if len(found) > MAX_PRINTED else None
+    back = reverse("studio:bulk", args=[request.tenant.pk, bulk.pk])
+    return render_codes(request, codes, back, last)

@@ -215,7 +215,7 @@ TABLES: Mapping[type[Subject], Table] = {
 BULK: Mapping[str, Words] = {
     Bulk.State.RUNNING: Words("The offers are being made.", badge=""),
     Bulk.State.PAUSED: Words("No further offers are made until you resume it."),
-    Bulk.State.DONE: Words("Every row was tried.", badge="good"),
+    Bulk.State.DONE: Words("No row waits any more.", badge="good"),
 }
 
 ROLES = {

@@ -64,6 +64,12 @@ def to_day(cell: str, form: str) -> str:
         return cell
 
 
+def looks_like_day(cell: str) -> bool:
+    """Whether it is written as a day, which there may not be."""
+    text = cell.strip()
+    return bool(ISO_DAY.fullmatch(text) or LOCAL_DAY.fullmatch(text))
+
+
 def to_whole_number(cell: str) -> str:
     text = cell.strip()
     found = WHOLE_NUMBER.fullmatch(text)

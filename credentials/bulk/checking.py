@@ -10,6 +10,7 @@ from connections.models import Connection
 from core.api.notes import check_notes
 from core.errors import AgencyError, Invalid
 from core.text.mail_addresses import REFUSED, find_address
+from credentials.bulk.cells import looks_like_day
 from credentials.bulk.reading import (
     ADDRESS,
     CONNECTION,
@@ -25,6 +26,7 @@ from tenants.models import Notes
 from wallets.models import Wallet
 
 MAX_ROWS = 100_000
+NOT_A_DATE = "not_a_date"
 MAX_VALUE = 10_000  # characters
 CHUNK_ROWS = 500
 CONNECTION_NOT_FOUND = "There is no such connection in your organization."
@@ -96,14 +98,27 @@ def check_values(definition: CredentialDefinition, row: SourceRow) -> list[CellE
         definition.check_values(values)
     except AgencyError as error:
         found += [
-            CellError(
-                member.removeprefix("credentialValues."),
-                error.code,
-                " ".join(sentences),
+            explain(
+                values,
+                CellError(
+                    member.removeprefix("credentialValues."),
+                    error.code,
+                    " ".join(sentences),
+                ),
             )
             for member, sentences in (error.errors or {}).items()
         ]
     return found
+
+
+def explain(values: dict[str, str], error: CellError) -> CellError:
+    """The error in words for who looks at the cell in a file."""
+    cell = values.get(error.column)
+    if cell is not None and not cell.strip():
+        return error._replace(message=f"{error.column} is empty.")
+    if error.code == NOT_A_DATE and cell and looks_like_day(cell):
+        return error._replace(message="There is no such day.")
+    return error
 
 
 def check_recipients(wallet: Wallet, rows: list[SourceRow]) -> list[list[CellError]]:

@@ -42,7 +42,8 @@ class BulkError(CellProblem):
 class ErrorGroup:
     """Rows in which the same is wrong with the same column.
 
-    example: a cell of them, "" if the whole row is meant. numbers: of the first rows.
+    example: a cell of them, "" if the whole row is meant. numbers: of the first rows,
+    people: whom these are for, "" where the file does not say it.
     """
 
     column: str
@@ -51,6 +52,11 @@ class ErrorGroup:
     example: str
     count: int = 0
     numbers: list[int] = field(default_factory=list)
+    people: list[str] = field(default_factory=list)
+
+    @property
+    def rows(self) -> list[tuple[int, str]]:
+        return list(zip(self.numbers, self.people, strict=True))
 
 
 class DryRun(NamedTuple):
@@ -86,7 +92,7 @@ def count_only(
     """Check the rows as store_rows() does, and store nothing. Errors of check_rows()."""
     waiting, failed = 0, 0
     errors: list[BulkError] = []
-    groups: dict[tuple[str, str], ErrorGroup] = {}
+    groups: dict[tuple[str, str, str], ErrorGroup] = {}
     first: list[dict[str, str]] = []
     for chunk in check_rows(definition, rows):
         for row in chunk:
@@ -101,7 +107,7 @@ def count_only(
                     {"row": row.row.number, **error} for error in describe_errors(row)
                 ]
             for error in row.errors:
-                add_to_group(groups, row.row, error)
+                add_to_group(groups, row.row, error, definition.recipient_attribute)
     counts = {"Waiting": waiting, "Failed": failed}
     return DryRun(
         definition,
@@ -116,19 +122,25 @@ def count_only(
 
 
 def add_to_group(
-    groups: dict[tuple[str, str], ErrorGroup], row: SourceRow, error: CellError
+    groups: dict[tuple[str, str, str], ErrorGroup],
+    row: SourceRow,
+    error: CellError,
+    naming: str,
 ) -> None:
-    kind = (error.column[:MAX_COLUMN], error.code)
+    """naming: the attribute that names the person, or ""."""
+    message = Truncator(error.message).chars(MAX_MESSAGE)
+    kind = (error.column[:MAX_COLUMN], error.code, message)
     if kind not in groups:
         if len(groups) == MAX_GROUPS:
             return
         example = (row.values or {}).get(error.column, "")[:MAX_EXAMPLE]
-        message = Truncator(error.message).chars(MAX_MESSAGE)
-        groups[kind] = ErrorGroup(*kind, message, example)
+        groups[kind] = ErrorGroup(*kind, example)
     group = groups[kind]
     group.count += 1
     if len(group.numbers) < MAX_NUMBERS:
         group.numbers.append(row.number)
+        name = row.recipient.name or (row.values or {}).get(naming, "")
+        group.people.append(name[:MAX_EXAMPLE])
 
 
 def store_rows(

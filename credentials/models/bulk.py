@@ -136,6 +136,10 @@ class Bulk(PausableJob):
         return self
 
     @transactions.atomic()
+    def rows_to_retry(self) -> QuerySet["BulkRow"]:
+        """The failed rows that may succeed without being changed."""
+        return self.rows.filter(status=BulkRow.Status.FAILED, values__isnull=False)
+
     def retry_failed(self) -> None:
         """Let the failed rows wait again that may succeed now.
 
@@ -145,7 +149,7 @@ class Bulk(PausableJob):
         """
         self.tenant.lock_row()
         locked = Bulk.objects.select_for_update().get(pk=self.pk)
-        rows = self.rows.filter(status=BulkRow.Status.FAILED, values__isnull=False)
+        rows = self.rows_to_retry()
         now = clock.now()
         if not rows.update(status=BulkRow.Status.WAITING, errors=[], updated_at=now):
             raise Conflict(

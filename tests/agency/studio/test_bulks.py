@@ -3,6 +3,7 @@
 import io
 import re
 from datetime import date
+from html import unescape
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
@@ -60,6 +61,7 @@ def test_a_check_shows_the_wrong_cells_and_stores_nothing(browser, page):
     text = "name,year\nAl,2001\nBo,soon\n"
     shown = upload(browser, page, text, check="yes").text
     assert "<strong>1</strong> of 2 rows can be offered" in shown
+    assert "<strong>1</strong> of 2 rows cannot be offered" in shown
     assert "<strong>1</strong> row: 3" in shown and "not_an_integer" in shown
     assert "The first is “<bdi>soon</bdi>”." in shown
     assert "<bdi>name</bdi></dt><dd><bdi>Al</bdi></dd>" in shown  # the first card
@@ -72,7 +74,8 @@ def test_columns_of_other_names_are_chosen(browser, page, api):
     shown = upload(browser, page, text, start="yes").text
     # It is in clear text: only a column of just that name, or one that is chosen.
     assert "<option selected>Reference</option>" not in shown
-    assert "Choose below in which column is: name." in shown
+    assert '<p class="note">Choose below in which column is: name.</p>' in shown
+    assert "errorlist" not in shown and '<details id="how-read" open>' in shown
     assert "<option selected>Year</option>" in shown
     started(browser, page, text, column_0="Full name", column_1="Year")
     worker_issues()
@@ -106,12 +109,51 @@ def test_a_german_workbook_is_issued(browser, member_page, api):
     assert values_offered(api) == ["19900517", "19910102", "19920304"]
 
 
+def test_wrong_cells_say_whose_they_are_and_what_is_wrong(browser, member_page):
+    CredentialDefinition.objects.update(recipient_attribute="name")
+    rows = [["name", "born"], ["Ann Lee"], ["Bo Ray", "31.02.1990"], ["Cy", "1.2.1990"]]
+    for data in (
+        workbook(*rows),
+        "name,born\nAnn Lee\nBo Ray,31.02.1990\nCy,1.2.1990\n",
+    ):
+        shown = upload(browser, member_page, data, check="yes").text
+        assert "born is empty." in shown and "2 (<bdi>Ann Lee</bdi>)" in shown
+        assert "There is no such day. The first is “<bdi>31.02.1990</bdi>”." in shown
+        assert "Days are read as 17.05.1990 or 17/05/1990." in shown
+        assert "3 (<bdi>Bo Ray</bdi>)" in shown and "Issue 1</button>" in shown
+        assert shown.index("Issue 1</button>") < shown.index("How the file is read")
+
+
+def test_rows_are_retried_only_if_one_can_succeed(browser, page):
+    address = started(browser, page, "name,year\nAl,1\nBo,soon\n")
+    worker_issues()
+    assert "Retry the failed rows" not in read(browser, address)
+    address = started(browser, page, "name,year,connectionId\nAl,1,nobody\n")
+    worker_issues()
+    assert "Retry the failed rows" in read(browser, address)
+
+
 def test_days_that_could_be_read_in_two_ways_are_asked_for(browser, member_page, api):
     text = "name,born\nAnn,05/04/1990\n"
     shown = upload(browser, member_page, text, start="yes").text
     assert "Choose below how the days are written." in shown
     started(browser, member_page, text, date_form="monthFirst")
     assert values_offered(api) == ["19900504"]
+
+
+def test_who_of_a_file_has_not_accepted_is_listed(browser, page, url, api):
+    CredentialDefinition.objects.update(recipient_attribute="name")
+    address = started(browser, page, "name,year\nAnn Early,1\nBo Late,2\n")
+    started(browser, page, "name,year\nCy Other,3\n")
+    worker_issues()
+    Credential.objects.filter(
+        pk=BulkRow.objects.order_by("pk")[0].credential_id
+    ).update(state="Requested", accepted_at=timezone.now())
+    shown = unescape(read(browser, address))
+    [query] = re.findall(r'credentials(\?[^"]+)">1 has not accepted</a>', shown)
+    shown = read(browser, f"{url}/credentials{query}")
+    assert "Bo Late" in shown and "Those of one <a" in shown
+    assert "Ann Early" not in shown and "Cy Other" not in shown
 
 
 def test_wrong_days_are_one_group(browser, member_page):
@@ -231,10 +273,10 @@ def test_codes_that_were_removed_hide_no_later_ones(browser, page, monkeypatch):
     Connection._base_manager.filter(pk=gone.pk).update(deleted_at=timezone.now())
     monkeypatch.setattr(bulks, "MAX_PRINTED", 3)
     printed = read(browser, f"{address}/print")
-    assert printed.count("QR code of row") == 3
+    assert printed.count('alt="QR code') == 3
     [last] = re.findall(r"after=(\d+)", printed)
     printed = read(browser, f"{address}/print?after={last}")
-    assert printed.count("QR code of row") == 1 and "after=" not in printed
+    assert printed.count('alt="QR code') == 1 and "Next codes" not in printed
 
 
 def test_an_encoding_that_does_not_fit_can_be_changed(browser, page):

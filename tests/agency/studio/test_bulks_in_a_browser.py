@@ -29,4 +29,4 @@ def test_a_file_is_checked_corrected_and_issued(page, stored_keys, settings, tmp
     issuing.loop.run()
     page.tab.wait_for_selector(f"progress[value='{ROWS + 1}']")
     assert page.tab.text_content("#live .badge") == "Done"
-    assert page.tab.text_content("#state-change") == "Done. Every row was tried."
+    assert page.tab.text_content("#state-change") == "Done. No row waits any more."

@@ -90,7 +90,7 @@ def test_a_club_of_500_gets_its_cards_by_mail(page, browser, form, server, tmp_p
     hand.choose(file)
     hand.click("Issue 495", "0 of 500 rows")
     worker_issues()
-    page.tab.wait_for_selector("text=Every row was tried.")
+    page.tab.wait_for_selector("text=No row waits any more.")
     assert Credential.objects.filter(role="issuer").count() == MEMBERS
 
     unsubscribing.unsubscribe(unsubscribing.digest_of(UNSUBSCRIBED))
