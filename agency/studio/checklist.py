@@ -54,7 +54,6 @@ STORY = (
 )  # fmt: skip
 # What may follow the first verified proof, in any order.
 MORE_STEPS = (
-    # Done too by whoever issued by a link, and so found a holder without one.
     Step(
         "connection", "Connect with somebody", "new_connection",
         Permission.OPERATE, Connection,
@@ -133,7 +132,6 @@ def find_done(membership: Membership, steps: tuple[Step, ...]) -> dict[str, bool
     tenants = Tenant.objects.filter(pk=membership.tenant_id)
     has = tenants.values(**found, has_mates=Exists(others)).get()
     done = {step.name: has[f"has_{step.name}"] for step in steps}
-    done["connection"] = done["issue"] or done.get("connection", False)
     if has["has_mates"]:
         done["teammate"] = True
     return done

@@ -36,13 +36,14 @@ from agency.studio.objects import (
     with_schema_names,
 )
 from agency.studio.pages import MemberRequest, View, member_page
+from agency.studio.printed_codes import Code, render_codes
 from agency.words.states import Subject
 from connections.messaging import outbox
 from connections.models import Connection, OutboundMessage
 from core.api.views import heavy
 from core.database.uuids import parse_uuid
 from core.errors import AgencyError
-from core.text.csv_text import safe_cell
+from core.text.csv_text import line_writer, safe_cell
 from core.work import network_reads, transactions
 from credentials import revocation
 from credentials.models import Credential
@@ -55,6 +56,7 @@ from wallets.models import Wallet
 MAX_QUERY = 1000  # characters of the filter of the list
 NOTHING = "Tick at least one row first."
 NO_LINK = "It has no link that waits."
+REVOKED = "It is revoked: open it, and issue it again."
 NOT_OURS = "The organization did not begin it."
 
 
@@ -62,7 +64,8 @@ NOT_OURS = "The organization did not begin it."
 class Choice:
     """A ticked row, and what would be done with it.
 
-    why_not: a sentence, if nothing is. what: else in words. link: that waits.
+    why_not: a sentence, if nothing is. what: else in words. link: that waits, which is
+    shown instead of doing anything.
     unsent: its messages that have not arrived.
     """
 
@@ -94,14 +97,20 @@ def chosen_page(kind: ObjectList[Row]) -> View:
         if request.method == "POST" and act != LINKS:
             perform(request, act, choices)
             return to_list(request, kind, given)
-        meant = [one for one in choices if not one.why_not]
+        linked = [one for one in choices if one.link]
+        if linked and request.GET.get("as") == "csv":
+            return download_links(linked, request.membership)
+        if linked and request.GET.get("as") == "print":
+            return print_links(request, linked)
+        meant = [one for one in choices if not one.why_not and not one.link]
         context = {
             "kind": kind,
             "act": act,
             "label": ACTS[act],
             "meant": meant,
             "others": [one for one in choices if one.why_not],
-            "links": lines_of(meant, request.membership) if act == LINKS else "",
+            "linked": linked,
+            "links": lines_of(linked, request.membership),
             "back": list_query(given),
             "form": OnceForm(),
         }
@@ -174,9 +183,11 @@ def plan_sending(
         is_rejected = row.state == Credential.State.REJECTED
         if is_rejected and isinstance(row, Credential):
             return Choice(row, why_not_again(row))
+        if row.state == Credential.State.REVOKED:
+            return Choice(row, REVOKED)
         return Choice(row, "It is done.")
-    if plan_link(row).link:
-        return Choice(row, "Its link still waits: copy it.")
+    if (waiting := plan_link(row)).link:
+        return waiting
     return Choice(row, "It has arrived, and waits for an answer.")
 
 
@@ -204,6 +215,29 @@ def lines_of(choices: list[Choice], membership: Membership) -> str:
     )
 
 
+def download_links(choices: list[Choice], membership: Membership) -> HttpResponse:
+    """The same as a CSV file."""
+    write_line = line_writer()
+    lines = [("for", "link")]
+    lines += [(who_of(one.row, membership), one.link) for one in choices]
+    return HttpResponse(
+        "".join(map(write_line, lines)),
+        content_type="text/csv; charset=utf-8",
+        headers={"Content-Disposition": 'attachment; filename="links.csv"'},
+    )
+
+
+def print_links(request: MemberRequest, choices: list[Choice]) -> HttpResponse:
+    """The same as QR codes, each with whom it is for."""
+    codes = [
+        Code(who_of(one.row, request.membership), name_of(one.row), one.link)
+        for one in choices
+    ]
+    before = request.GET.copy()
+    del before["as"]
+    return render_codes(request, codes, f"{request.path}?{before.urlencode()}")
+
+
 def who_of(row: Subject, membership: Membership) -> str:
     """For whom a row is, as the lists say it, in one line."""
     connection = exchange_page(row).connection
@@ -215,7 +249,7 @@ def who_of(row: Subject, membership: Membership) -> str:
 
 def perform(request: MemberRequest, act: str, choices: list[Choice]) -> None:
     """Do it, and say in one sentence what was done and what was not, and why."""
-    meant = [one for one in choices if not one.why_not]
+    meant = [one for one in choices if not one.why_not and not one.link]
     if act == REVOKE:
         done, word, refused = revoke_chosen(request, meant), "revoked", Counter[str]()
     else:

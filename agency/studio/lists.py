@@ -7,6 +7,7 @@ for the names of people.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, time
 from typing import Generic
 from urllib.parse import quote
 from uuid import UUID
@@ -41,9 +42,15 @@ from core.api.pagination import (
     only_columns,
     paginate_both_ways,
 )
+from core.database.uuids import smallest_uuid7, unix_milliseconds
 from core.errors import Invalid
 from credentials.api.serializers import CredentialDefinitionQuery, CredentialQuery
-from credentials.models import Credential, CredentialDefinition, Publication
+from credentials.models import (
+    BulkRow,
+    Credential,
+    CredentialDefinition,
+    Publication,
+)
 from tenants.models import Permission
 from verifications.api.serializers import VerificationPolicyQuery, VerificationQuery
 from verifications.models import Verification, VerificationPolicy
@@ -239,6 +246,9 @@ class ListForm(forms.Form):
     )
     state = forms.ChoiceField(label="State", required=False)
     sort = forms.ChoiceField(label="Order", required=False)
+    # Of credentials: those of a file, and those that were made on a day or later.
+    file = forms.UUIDField(required=False, widget=forms.HiddenInput)
+    since = forms.DateField(required=False, widget=forms.HiddenInput)
     page = forms.IntegerField(
         required=False, min_value=1, max_value=1_000_000, widget=forms.HiddenInput
     )
@@ -253,10 +263,27 @@ class ListForm(forms.Form):
         choice_field(self, "state").choices = [("", "All states"), *states]
         if not states:
             del self.fields["state"]
+        if kind.singular != "credential":
+            del self.fields["file"], self.fields["since"]
 
     @property
     def is_filtered(self) -> bool:
-        return bool(self.data.get("q") or self.data.get("state"))
+        return bool(self.data.get("q") or self.data.get("state") or self.is_narrowed)
+
+    @property
+    def is_narrowed(self) -> bool:
+        """Whether it shows only some credentials, whatever is chosen."""
+        return any(self.cleaned_data.get(name) for name in ("file", "since"))
+
+    def narrow(self, rows: QuerySet[Row]) -> QuerySet[Row]:
+        """The rows of the file and since the day that are asked for. Ids have times."""
+        if file := self.cleaned_data.get("file"):
+            of_file = BulkRow.objects.filter(bulk=file).exclude(credential=None)
+            rows = rows.filter(pk__in=of_file.values("credential"))
+        if day := self.cleaned_data.get("since"):
+            began = datetime.combine(day, time(), tzinfo=UTC)
+            rows = rows.filter(pk__gte=smallest_uuid7(unix_milliseconds(began)))
+        return rows
 
     def query(self) -> ListQuery:
         """The query of the API for what is asked. Raises Invalid."""
@@ -299,7 +326,7 @@ def render_list(
     wallet = hosted or Wallet.of_organization(tenant)
     form = ListForm(request.GET, kind)
     query = form.query()
-    rows = kind.rows(wallet)
+    rows = form.narrow(kind.rows(wallet))
     if text := form.cleaned_data["q"]:
         rows = kind.search(
             rows, Search(wallet, text, request.membership.may(Permission.NAMES))

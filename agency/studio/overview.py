@@ -1,5 +1,6 @@
 """The part of an organization's page that is read again: what there is to do and see."""
 
+import json
 from datetime import date, datetime
 from hashlib import sha256
 from typing import Any, NamedTuple
@@ -25,6 +26,7 @@ from webhooks.models import Event
 
 PERIODS = (7, 30)  # days
 MAX_EVENTS = 8
+MAX_READ = 5 * MAX_EVENTS
 # By the kind of what waits: its route, and what is said of it.
 WAITING = {
     "offer": ("studio:credential", "Offer without an answer"),
@@ -121,10 +123,13 @@ def overview_context(request: MemberRequest, own: Wallet) -> dict[str, Any]:
         "checklist": steps,
         "counts": counts,
         "offer_steps": steps_of(offers),
+        "not_accepted": offers.waiting,
+        "not_accepted_since": counts[0].day,
         "is_cut": offers.is_cut,
         "valid_percent": share_of_valid(counts),
         "waiting": waiting,
         "events": events,
+        "is_begun": all(step.is_done for step in story),
         "first_steps": story,
         "more_steps": steps[len(STORY) :],
         # Where the next step is done, if this person may do it.
@@ -214,10 +219,18 @@ def waiting_row(own: Wallet, found: statistics.Wait) -> Credential | Verificatio
 
 
 def newest_events(tenant: Tenant) -> list[NewEvent]:
-    """Return the newest, without those that were sent as examples to a webhook."""
+    """Return the newest of the organization's own side.
+
+    Without those that were sent as examples to a webhook, and among MAX_READ: the same
+    step in a wallet hosted here has an event of its own.
+    """
     rows = Event.objects.filter(tenant=tenant, is_example=False).order_by("-pk")
-    columns = ("pk", "type", "object_id", "created_at")
-    return [
+    columns = ("pk", "type", "object_id", "created_at", "body")
+    own = [
         NewEvent(pk, EVENTS.get(kind, kind), object_id, created_at)
-        for pk, kind, object_id, created_at in rows.values_list(*columns)[:MAX_EVENTS]
+        for pk, kind, object_id, created_at, body in rows.values_list(*columns)[
+            :MAX_READ
+        ]
+        if "wallet_id" not in json.loads(body)["data"]
     ]
+    return own[:MAX_EVENTS]

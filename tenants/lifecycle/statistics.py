@@ -65,6 +65,7 @@ WITH newest AS (
 ), counted AS (
     SELECT count(*), count(*) FILTER (WHERE accepted_at IS NOT NULL),
         count(*) FILTER (WHERE state = 'Issued'),
+        count(*) FILTER (WHERE state = 'Offered'),
         (SELECT count(*) FROM newest) = %(limit)s
     FROM newest WHERE role = 'issuer' AND state <> 'Proposed' AND id >= %(first)s
 ), waiting (kind, id, since, schema_id, reference, name, peer) AS (
@@ -96,12 +97,14 @@ MAX_WAITING = 3
 class OfferCount(NamedTuple):
     """What became of offers by now. in_use: those issued and not revoked.
 
-    is_cut: whether there may be more, which did not change lately.
+    waiting: those that nobody answered. is_cut: whether there may be more, which did
+    not change lately.
     """
 
     offered: int
     accepted: int
     in_use: int
+    waiting: int
     is_cut: bool
 
 
@@ -176,5 +179,6 @@ def count_offers(
     with connection.cursor() as cursor:
         cursor.execute(OFFERS_SQL.format(wallet=literal(own.pk)), given)
         rows = cursor.fetchall()
-    waiting = [Wait(*row[4:]) for row in rows if row[4]]
-    return OfferCount(*rows[0][:4]), waiting
+    counted = len(OfferCount._fields)
+    waiting = [Wait(*row[counted:]) for row in rows if row[counted]]
+    return OfferCount(*rows[0][:counted]), waiting

@@ -34,7 +34,21 @@ function prepareTicks() {
     count();
   });
   all.closest("[hidden]").hidden = false;
+  keepTicks(boxes);
   count();
+}
+
+// Who comes back from the page of the ticked rows finds them ticked, until something was done with them.
+function keepTicks(boxes) {
+  const name = `ticks:${location.pathname}`;
+  const kept = (sessionStorage.getItem(name) || "").split(" ");
+  sessionStorage.removeItem(name);
+  if (!document.querySelector("#messages > *"))
+    for (const box of boxes) box.checked ||= kept.includes(box.value);
+  boxes[0].form.addEventListener("submit", () => {
+    const ticked = boxes.filter((box) => box.checked).map((box) => box.value);
+    sessionStorage.setItem(name, ticked.join(" "));
+  });
 }
 
 prepareTicks();

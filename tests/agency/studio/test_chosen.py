@@ -128,6 +128,47 @@ def test_links_are_copied_with_whom_they_are_for(browser, url, api, definition):
     assert "2 links" in page and "Left out: 1" in page
 
 
+def test_links_are_downloaded_and_printed_with_whom_they_are_for(
+    browser, url, api, definition
+):
+    first, formula = by_link(api, definition), by_link(api, definition, name="=cmd()")
+    rows = Credential.objects.filter(role="issuer").order_by("pk")
+    query = "&".join(f"chosen={row.pk}" for row in rows)
+    address = f"{url}/credentials/chosen?act=links&back=state%3DOffered&{query}"
+    answer = browser.get(f"{address}&as=csv")
+    assert answer["Content-Type"].startswith("text/csv")
+    assert f"'=cmd(),{formula['offerUrl']}\r\n" in answer.text
+    assert f"Alice Example,{first['offerUrl']}\r\n" in answer.text
+    api.tenant.default_language = "de"
+    api.tenant.save()
+    printed = read(browser, f"{address}&as=print")
+    assert (
+        printed.count('alt="QR code for') == 2 and "<bdi>Alice Example</bdi>" in printed
+    )
+    assert printed.count("Scannen Sie das mit Ihrem Handy") == 2
+    assert html.escape(address) in printed and first["offerUrl"] not in printed
+
+
+def test_who_has_not_accepted_is_one_click_away(browser, url, api, alice, definition):
+    alice.receives(api, definition, VALUES)
+    by_link(api, definition, name="Olga Late")
+    page = html.unescape(read(browser, url))
+    [query] = re.findall(r'credentials(\?[^"]+)">1 has not accepted</a>', page)
+    shown = read(browser, f"{url}/credentials{query}")
+    assert "Olga Late" in shown and "Alice Example" not in shown
+    assert "Made since" in shown and "1 credential<" in shown
+    later = read(browser, f"{url}/credentials?state=Offered&since=2999-01-01")
+    assert "No credential matches" in later
+    assert browser.get(f"{url}/credentials?since=soon").status_code == 400
+
+
+def test_a_revoked_card_says_what_to_do(browser, url, api, alice, definition):
+    [row] = issue(api, alice, definition, 1)
+    revocation.revoke(row)
+    page = chosen(browser, f"{url}/credentials", "again", [row])
+    assert "It is revoked: open it, and issue it again." in page
+
+
 def test_the_links_of_requests_and_invitations_are_copied_too(browser, url, api):
     asked = api.post("/verifications/policy", POLICY)["verificationRequestUrl"]
     row = Verification.objects.get()
@@ -145,8 +186,8 @@ def test_an_offer_that_has_ended_is_made_again(browser, url, api, definition):
     first = Credential.objects.get(pk=made["credentialId"])
     Credential.objects.filter(pk=first.pk).update(reference="member 4711")
     page = chosen(browser, f"{url}/credentials", "again", [first])
-    assert "Its link still waits: copy it." in page
-    assert "There is nothing to do" in page
+    assert "1 link still waits" in page and made["offerUrl"] in page
+    assert "0 credentials" not in page and "There is nothing" not in page
     Connection.objects.filter(pk=first.connection_id).update(
         expires_at=clock.now(), expiry_due_at=clock.now()
     )

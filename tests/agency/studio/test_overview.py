@@ -73,6 +73,15 @@ def test_the_newest_events_are_few_and_the_newest_first(browser, url, api):
     assert re.findall(' title="([^"]+)">', newest)[:8] == made[:1:-1]
 
 
+def test_a_step_in_a_wallet_hosted_here_is_no_second_event(browser, url, api):
+    alice, definition = api.hosts("Bob"), api.defines("name")
+    alice.receives(api, definition, {"name": "Bob"})
+    newest = read(browser, url).partition('id="newest-events"')[2]
+    assert newest.count("The credential was issued") == 1
+    assert newest.count("The holder has accepted the offer") == 1
+    assert "An offer has arrived" not in newest
+
+
 def test_it_says_what_became_of_the_offers_and_how_many_checks_were_valid(
     browser, url, college, api
 ):
