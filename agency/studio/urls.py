@@ -279,6 +279,7 @@ urlpatterns = [
         ("/issue", actions.issue_credential, "issue_credential"),
         ("/check", card_check.check_card, "check_card"),
         ("/revoke", actions.revoke_credential, "revoke_credential"),
+        ("/sheet", exchange.show_sheet, "credential_sheet"),
         ("/mail", bulk_mails.mail_credential, "mail_credential"),
     ),
     *routes(

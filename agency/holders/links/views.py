@@ -100,9 +100,20 @@ def show_sheet(request: HttpRequest, token: str) -> HttpResponse:
     link = find_link(token)
     if link is None:
         return page_response(request, None, {"host": public_host()}, status=404)
+    return render_sheet(request, link)
+
+
+def render_sheet(
+    request: HttpRequest, link: Link, whom: str = "", back: str = ""
+) -> HttpResponse:
+    """The sheet, or that its link has ended.
+
+    whom: the name of the person whom it is for. back: the address of the page before.
+    """
     context = page_context(request, link)
     if not context["is_open"]:
         return page_response(request, link, context, status=410)
+    context |= {"whom": whom, "back": back}
     return page_response(
         request, link, context, template=SHEET, language=link.tenant.default_language
     )

@@ -80,7 +80,6 @@ class Shown:
     checks: dict[str, list[CheckInWords]]
     causes: list[CauseInWords]
     timeline: list[Entry]
-    has_messages: bool
     is_watched: bool
     version: str
 
@@ -237,7 +236,6 @@ class ExchangePage(ABC, Generic[Row]):
             checks=self.checks(),
             causes=self.causes(),
             timeline=entries,
-            has_messages=any(entry.way != "event" for entry in entries),
             is_watched=self.is_watched(),
             version=self.version(entries),
         )

@@ -8,7 +8,10 @@ from django import forms
 from django.contrib import messages
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
 
+from agency.holders.links.links import find_link
+from agency.holders.links.views import render_sheet
 from agency.studio.curl import example_call
 from agency.studio.exchange.api_answer import api_path
 from agency.studio.exchange.just_typed import may_see
@@ -22,6 +25,7 @@ from agency.studio.exchange.timeline import sent_rows
 from agency.studio.exchange.values import Value
 from agency.studio.form_tokens import OnceForm
 from agency.studio.forms import DeletionForm
+from agency.studio.objects import recipient_of
 from agency.studio.pages import MemberRequest, member_action, member_page
 from agency.words.states import Subject
 from connections.messaging import outbox
@@ -124,6 +128,18 @@ def page_context(request: MemberRequest, page: AnyPage) -> dict[str, Any]:
         "json": page.masked_json(request, links=may_act),
         "curl": example_call(api_path(row)),
     }
+
+
+@member_page("GET", needs=Permission.OPERATE)
+def show_sheet(request: MemberRequest, object_id: UUID) -> HttpResponse:
+    """The sheet of an offer to print, with the name of whom it is for."""
+    page = CredentialPage.find(request.tenant, object_id)
+    connection = page.connection
+    link = find_link(connection.token) if connection and page.link() else None
+    if link is None:
+        return to_object_page(page.row)
+    back = reverse("studio:credential", args=[request.tenant.pk, object_id])
+    return render_sheet(request, link, recipient_of(page.row, request.membership), back)
 
 
 def texts_of(values: Iterable[Value]) -> dict[str, str]:

@@ -165,6 +165,7 @@ PAGES: dict[str, str] = {
     "studio:credentials": OWNER,
     "studio:credentials_chosen": OWNER,
     "studio:credential": OWNER,
+    "studio:credential_sheet": OWNER,
     "studio:verifications": OWNER,
     "studio:verifications_chosen": OWNER,
     "studio:verification": OWNER,
@@ -537,6 +538,10 @@ class World(world.World):
             "studio:scan_card": {
                 "tenant_id": self.tenant.pk,
                 "object_id": self.ids["policy_id"],
+            },
+            "studio:credential_sheet": {
+                "tenant_id": self.tenant.pk,
+                "object_id": self.ids["offer_id"],
             },
             "studio:credential_person": {
                 "tenant_id": self.tenant.pk,

@@ -9,7 +9,7 @@ from agency.words.states import next_step
 from connections.models import Connection
 from credentials.models import Credential
 from tests.agency.admin.conftest import make_staff
-from tests.agency.studio.conftest import browser_of
+from tests.agency.studio.conftest import browser_of, browser_with
 from tests.agency.studio.exchange.conftest import text, url_of
 from tests.support import walks
 from verifications.models import Verification
@@ -58,6 +58,25 @@ def test_what_waits_behind_a_link_begins_with_its_qr_code(browser, faber):
     page = text(browser.get(url_of(Credential.objects.get())))
     assert page.index("qr.svg") < page.index('id="state"')
     assert "Nobody has accepted it yet." in page
+
+
+def test_a_card_and_its_sheet_begin_with_whom_it_is_for(browser, faber, college):
+    values = {"name": "Alice <i>Doe</i>", "year": "2020"}
+    definition = faber.defines(*values, recipientAttribute="name")["definitionId"]
+    body = {"definitionId": definition, "credentialValues": values}
+    faber.post("/credentials", body)
+    row = Credential.objects.get()
+    viewer = browser_with("viewer", college.tenant)
+    named = "<bdi>Alice &lt;i&gt;Doe&lt;/i&gt;</bdi>"
+    assert f"<h1>{named} · " in text(browser.get(url_of(row)))
+    masked = text(viewer.get(url_of(row)))
+    assert "<h1><bdi>••••••</bdi> · " in masked and "Alice" not in masked
+    sheet = text(browser.get(f"{url_of(row)}/sheet"))
+    assert named in sheet and f'href="{url_of(row)}"' in sheet
+    assert viewer.get(f"{url_of(row)}/sheet").status_code == 403
+    assert "Alice" not in text(browser.get(f"/i/{row.connection.token}/sheet"))
+    row.decline("no")
+    assert browser.get(f"{url_of(row)}/sheet").url == url_of(row)
 
 
 def test_wallets_are_linked_and_what_ends_something_is_in_a_menu(browser, walk):
