@@ -76,8 +76,9 @@ class OrganizationForm(OnceForm, forms.ModelForm):
     values_kept_days = DaysField(
         label="Days to keep values",
         initial=PROPOSED_DAYS,
-        help_text="What you see of holders, their values and proofs, is deleted so "
-        "many days after an exchange is finished. Leave it empty to keep it. The "
+        help_text="So many days after a card is issued or a check is done, you no "
+        "longer see the values and names in it. That it was issued stays, you can still "
+        "revoke it, and holders keep their cards. Leave it empty to keep all. The "
         "settings change this.",
     )
     image_url = forms.URLField(
@@ -229,8 +230,8 @@ class SettingsForm(forms.ModelForm):
     values_kept_days = DaysField(
         label="Days to keep values",
         help_text="That many days after an exchange of the organization is finished, "
-        "its values, proof and checks are deleted, and its state stays. Leave it empty "
-        "to keep them.",
+        "its values, names, proof and checks are deleted. Its state stays, you can "
+        "still revoke it, and holders keep their cards. Leave it empty to keep all.",
     )
     exchanges_kept_days = DaysField(
         label="Days to keep finished exchanges",

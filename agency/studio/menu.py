@@ -140,7 +140,7 @@ MENU: list[tuple[str, list[Entry]]] = [
     (
         "Organization",
         [
-            Entry("Members", "members", MEMBER_PAGES),
+            Entry("Team", "members", MEMBER_PAGES),
             Entry(
                 "Settings",
                 "settings",

@@ -64,12 +64,17 @@ def show_home(request: HttpRequest) -> HttpResponse:
 
 @person_page("GET")
 def show_organizations(request: PersonRequest) -> HttpResponse:
+    """The organizations of a person. Who has one is led to it, unless `all` is asked."""
     memberships = list_memberships(request).order_by("tenant__name", "pk")
     if not memberships:
         has_invitation = invitation_of(request) is not None
         return redirect(
             "studio:invitation" if has_invitation else "studio:new_organization"
         )
+    if len(memberships) == 1 and "all" not in request.GET:
+        [only] = memberships
+        if not only.tenant.deletion_due_at and invitation_of(request) is None:
+            return redirect("studio:organization", only.tenant_id)
     context = {
         "memberships": memberships,
         "may_create": may_create_organizations(request.user),

@@ -285,7 +285,7 @@ def test_fay_signs_in(world, known):
     form = {"login": EMAIL, "password": PASSWORD}
     browser = Client()
     assert browser.post("/accounts/login/", form).status_code == 302
-    assert b"Faber College" in browser.get("/studio/").content
+    assert b"Faber College" in browser.get("/studio/?all").content
 
 
 def test_messages_that_were_on_their_way_arrive(world):

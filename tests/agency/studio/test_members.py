@@ -119,9 +119,9 @@ def test_sign_up_closed_who_was_invited_creates_nothing(college, browser, settin
         assert page.status_code == 403
         assert "sign_up_closed" in page.text
     assert Tenant.objects.count() == 1
-    assert path not in theirs.get("/studio/").text
+    assert path not in theirs.get("/studio/?all").text
     # Fay has created one before.
-    assert path in browser.get("/studio/").text
+    assert path in browser.get("/studio/?all").text
     assert browser.get(path).status_code == 200
 
 

@@ -49,8 +49,16 @@ def test_a_page_within_another_marks_that_one(browser, url, college):
 
 
 def test_pages_without_an_organization_have_no_links_of_one(browser, college):
-    labels = menu_of(browser.get("/studio/"))
+    labels = menu_of(browser.get("/studio/?all"))
     assert "Faber College" in labels and "Webhooks" not in labels
+
+
+def test_who_has_one_organization_is_led_to_it(browser, fay, url):
+    assert browser.get("/studio/").url == url
+    assert "All organizations" in browser.get(url).text
+    assert "Faber College" in browser.get("/studio/?all").text
+    MembershipFactory(user=fay)
+    assert browser.get("/studio/").status_code == 200
 
 
 def test_the_switcher_has_others_by_name_and_is_bounded(browser, fay, url):

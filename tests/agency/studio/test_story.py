@@ -77,7 +77,7 @@ def test_no_key_is_made_before_somebody_asks_for_it_and_each_is_shown_once():
     secrets = secrets_on(made)
     assert len(secrets) == 3 and "Shown once: copy them before you go." in made.text
     assert "no-store" in made["Cache-Control"]
-    for path in ("/studio/", own, f"{own}/keys", NEW):
+    for path in ("/studio/?all", own, f"{own}/keys", NEW):
         page = browser.get(path).text
         assert not [secret for secret in secrets if secret in page]
     assert not [secret for secret in secrets if secret in str(dict(browser.session))]
