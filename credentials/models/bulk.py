@@ -135,11 +135,11 @@ class Bulk(PausableJob):
         self.notify_worker()
         return self
 
-    @transactions.atomic()
     def rows_to_retry(self) -> QuerySet["BulkRow"]:
         """The failed rows that may succeed without being changed."""
         return self.rows.filter(status=BulkRow.Status.FAILED, values__isnull=False)
 
+    @transactions.atomic()
     def retry_failed(self) -> None:
         """Let the failed rows wait again that may succeed now.
 
