@@ -125,6 +125,36 @@ def ask_in_words(
     return _("Show your %(card)s and that you are %(age)s or older") % told
 
 
+def condition_in_words(
+    item: Item, known: Mapping[str, CredentialDefinition], day: date
+) -> str:
+    """A comparison with what it is about, and the age that it means if it means one."""
+    condition = name_condition(item, known)
+    age = age_asked(item, day)
+    told = {"condition": condition, "age": age}
+    return _("%(condition)s, that is %(age)s or older") % told if age else condition
+
+
+def unmet_in_words(
+    item: Item, known: Mapping[str, CredentialDefinition], day: date, card: str
+) -> str:
+    """Say to a holder what the value on their card does not meet.
+
+    card: what it is called.
+    """
+    age = age_asked(item, day)
+    told = {"condition": name_condition(item, known), "age": age, "card": card}
+    if age:
+        return _("You need to be %(age)s or older: %(condition)s.") % told
+    return _("Your %(card)s card does not meet this: %(condition)s.") % told
+
+
+def name_condition(item: Item, known: Mapping[str, CredentialDefinition]) -> str:
+    [asked] = conditions_asked([item], known)
+    # Isolated, as a name may have another direction than the sentence.
+    return f"\u2068{asked.label}\u2069: {asked.condition}"
+
+
 def age_asked(item: Item, day: date) -> int | None:
     """The age in years that it compares a day of birth with, if it is one."""
     name = normalise_name(item.attribute_names[0])

@@ -4,18 +4,22 @@ The sentences are fixed texts (connections/didcomm/reasons.py, which the API sho
 and verifications/proofs/failures.py); the names of items are those of the policy.
 """
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from datetime import date
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from agency.words.asking import age_asked, condition_in_words, definition_ids
+from agency.words.cards import definitions_of
 from connections.didcomm.reasons import DECLINES
-from credentials.models import Credential
+from credentials.models import Credential, CredentialDefinition
 from tenants import vault
 from verifications.models import Verification
-from verifications.proofs.failures import CauseInWords, list_causes
+from verifications.proofs.failures import NO_CARD, CauseInWords, list_causes
+from verifications.proofs.proof_items import Item
 
 # What holders may read of these sentences, for the catalogs.
 SENTENCES = (
@@ -45,6 +49,21 @@ SENTENCES = (
     gettext_lazy("A wallet gave a wrong code five times."),
     gettext_lazy("The other side ended it, for a reason of its own."),
 )
+YOUNGER = "The person is younger, has no such card, or it was revoked."
+NOT_MET = "The person does not meet this, has no such card, or it was revoked."
+NO_SUCH_CARD = "The person has no such card, or it was revoked."
+
+
+class Unproven(NamedTuple):
+    """An item that no card has proven.
+
+    asked: the condition in words, or the name of the item. causes: what may have
+    happened, the likeliest first.
+    """
+
+    asked: str
+    causes: str
+    is_condition: bool = False
 
 
 def list_reasons(
@@ -100,6 +119,56 @@ def causes_of(verification: Verification) -> list[str]:
     For a screen that anybody may see: of what the holder has said only a known reason.
     """
     if verification.state == Verification.State.ACCEPTED:
-        return [_(cause.message) for cause in verification.list_causes()]
+        causes = verification.list_causes()
+        return [
+            *(_(cause.message) for cause in causes),
+            *(
+                one.asked
+                for one in list_unproven(verification, causes)
+                if one.is_condition
+            ),
+        ]
     reason = DECLINES.get(verification.problem)
     return [_(reason)] if reason else []
+
+
+def list_unproven(
+    verification: Verification, causes: Sequence[CauseInWords]
+) -> list[Unproven]:
+    """What was asked of the items that no card has proven, in the active language.
+
+    Of all, if the holder has said that no card fits. causes: of the verdict. With one
+    query, if there are any.
+    """
+    names = {
+        name for cause in causes if cause.code == NO_CARD for name in cause.policy_names
+    }
+    fits_none = says_unfit(verification)
+    if not names and not fits_none:
+        return []
+    items = verification.require_proof_request().items
+    known = definitions_of(verification.tenant_id, definition_ids(items))
+    day = verification.created_at.date()
+    return [
+        unproven_of(item, known, day)
+        for item in items
+        if fits_none or item.policy_name in names
+    ]
+
+
+def says_unfit(verification: Verification) -> bool:
+    """Whether the holder has told the verifier that no card fits."""
+    return (
+        verification.role == Verification.Role.VERIFIER
+        and verification.request_body is not None
+        and verification.problem == "no_card_fits"
+    )
+
+
+def unproven_of(
+    item: Item, known: Mapping[str, CredentialDefinition], day: date
+) -> Unproven:
+    if not item.is_predicate:
+        return Unproven(item.policy_name, NO_SUCH_CARD)
+    causes = YOUNGER if age_asked(item, day) else NOT_MET
+    return Unproven(condition_in_words(item, known, day), causes, is_condition=True)

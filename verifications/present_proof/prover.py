@@ -283,24 +283,27 @@ def find_available(verification: Verification) -> list[tuple[Item, list[Credenti
     ]
 
 
-def find_ended(verification: Verification) -> list[tuple[Credential, bool]]:
-    """Return the wallet's credentials that do not satisfy an item any more.
+def find_unfit(verification: Verification) -> list[tuple[Item, Credential, bool]]:
+    """Return the wallet's credentials that are asked for and do not satisfy an item.
 
-    They come oldest first, each with whether it is known to be revoked. Of the others a
-    comparison does not hold, as of the last day with today. Errors as of
-    find_available(). Of requests for SD-JWT VCs none is told.
+    Of items that none satisfies, oldest first, each with the item and whether it is
+    known to be revoked. If it is not, a comparison does not hold, as of the last day
+    with today. Errors as of find_available(). Of requests for SD-JWT VCs none is told.
     """
     if verification.format == CredentialFormat.SD_JWT:
         return []
     proof_request, candidates, by_id = find_candidates(verification)
-    ended = {
-        candidate.credential_id: candidate.is_revoked
-        for item in proof_request.items
-        for candidate in candidates
-        if selection.unfit_code(item, candidate)
-        in ("revoked_or_invalid", "predicate_not_met")
-    }
-    return [(by_id[key], is_revoked) for key, is_revoked in ended.items()]
+    unfit = []
+    for item in proof_request.items:
+        codes = [selection.unfit_code(item, candidate) for candidate in candidates]
+        if None in codes:
+            continue
+        unfit += [
+            (item, by_id[candidate.credential_id], candidate.is_revoked)
+            for candidate, code in zip(candidates, codes, strict=True)
+            if code in ("revoked_or_invalid", "predicate_not_met")
+        ]
+    return unfit
 
 
 def find_candidates(

@@ -103,9 +103,8 @@ SPLIT_ANSWER = Failure(
 UNANSWERED = Failure(
     "unanswered",
     "The holder did not answer this item.",
-    "Ask again, and tell the holder which credential is meant. A wallet without a "
-    "credential that fits cannot answer the item: offer that credential first, or "
-    "widen the restrictions of the policy.",
+    "Look the person up: they may not meet what was asked, have no such card, or have "
+    "one that was revoked, which you can issue again. Then ask again.",
 )
 BOUND_UNANSWERED = Failure(
     "bound_unanswered",
@@ -267,9 +266,10 @@ FAILURES = {
     if isinstance(failure, Failure)
 }
 
+NO_CARD = "no_card"
 CAUSES = (
     Cause(
-        "no_card",
+        NO_CARD,
         "No card that proves this.",
         ("unanswered", "bound_unanswered", "self_attested", "attribute_not_shown"),
     ),

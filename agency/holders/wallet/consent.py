@@ -7,6 +7,7 @@ from typing import Any
 
 from django.http import QueryDict
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from agency.holders.wallet.holdings import (
     Value,
@@ -22,8 +23,10 @@ from agency.words.asking import (
     conditions_asked,
     definition_ids,
     label_asked,
+    unmet_in_words,
 )
 from agency.words.cards import Card, definitions_of, draw_asked, label_in
+from connections.didcomm.reasons import find_decline
 from core.errors import Invalid
 from credentials.models import Credential, CredentialDefinition, CredentialFormat
 from tenants import vault
@@ -66,13 +69,17 @@ class Question:
 
 @dataclass(frozen=True)
 class Disclosure:
-    """What an answered request has told: the names of attributes, never values."""
+    """What an answered request has told: the names of attributes, never values.
+
+    declined: that the holder did not answer it, in words.
+    """
 
     row: Verification
     at: datetime
     shown: list[str]
     proven: list[Predicate]
     hidden: list[str]
+    declined: str = ""
 
 
 def build_question(
@@ -163,24 +170,50 @@ def consent_context(verification: Verification) -> dict[str, Any]:
         "asked_card": None if source else card_asked(items, known),
         "sentence": ask_in_words(items, known, day),
         "can_answer": can_answer,
-        "ended": [] if can_answer else describe_ended(verification),
+        "ended": [] if can_answer else describe_unfit(verification),
     }
 
 
-def describe_ended(verification: Verification) -> list[str]:
-    """Say which cards would have answered, had they not been revoked or expired.
+def describe_unfit(verification: Verification) -> list[str]:
+    """Say why cards that are asked for do not answer: each ended, or what is not met.
 
     The holder alone reads it. The verifier is told no more than that no card fits.
     """
-    ended: list[tuple[Any, bool]] = [*prover.find_ended(verification)]
-    name_rows([card for card, _ in ended])
-    for card, _ in ended:
+    unfit: list[tuple[Item, Any, bool]] = [*prover.find_unfit(verification)]
+    cards = list({card.pk: card for _, card, _ in unfit}.values())
+    name_rows(cards)
+    for card in cards:
         read_values(card)
-    return [
+    items = verification.require_proof_request().items
+    ids = {card.definition_id for card in cards} | definition_ids(items)
+    known = definitions_of(verification.tenant_id, ids) if cards else {}
+    name_cards(cards, known)
+    day = (verification.created_at or timezone.now()).date()
+    told = [
         ended_in_words(card)
-        for card, is_revoked in ended
         if is_revoked or card.last_day
+        else unmet_in_words(item, known, day, card.title)
+        for item, card, is_revoked in unfit
     ]
+    return list(dict.fromkeys(told))
+
+
+def describe_decline(verification: Verification) -> str:
+    """What the holder has done with a question that they declined, or "".
+
+    "" too if an answer to it may have been seen.
+    """
+    if verification.problem != "declined" or verification.proof is not None:
+        return ""
+    if said_unfit(verification):
+        return _("You told them that no card of yours fits. Nothing was shown.")
+    return _("You declined this question. Nothing was shown.")
+
+
+def said_unfit(verification: Verification) -> bool:
+    """Whether the holder has declined it because no card fits."""
+    is_own = verification.problem == "declined"
+    return is_own and find_decline(verification.unsealed_reason()) == "no_card_fits"
 
 
 def read_reason(form: QueryDict) -> str:
@@ -257,6 +290,7 @@ def disclosure_of(
             for condition in conditions_asked([item], known)
         ],
         labels_in(attributes, set(hidden), known),
+        describe_decline(verification),
     )
 
 

@@ -7,6 +7,7 @@ from typing import Any
 from urllib.parse import quote, urlencode
 from uuid import UUID
 
+from django.db.models import Q
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.templatetags.static import static
@@ -44,6 +45,7 @@ from agency.holders.wallet.shown_cards import waiting_requests
 from agency.words.cards import BACKGROUND, definitions_of
 from agency.words.links import LinkState, heading
 from agency.words.reasons import translated_reason
+from agency.words.states import words_of
 from core.api.exceptions import set_retry_after
 from core.api.views import heavy
 from core.errors import AgencyError, Invalid, NotFound
@@ -331,6 +333,8 @@ def show_request(
         context |= consent.consent_context(row)
         if row.format == CredentialFormat.SD_JWT:
             context |= {"is_stranger": True, "voucher": presenting.find_voucher(row)}
+    elif consent.said_unfit(row):
+        context["unfit"] = consent.describe_unfit(row)
     return show_page(request, link, "request", context)
 
 
@@ -356,6 +360,7 @@ def request_context(row: Verification) -> dict[str, Any]:
     is_answered = row.state == Verification.State.ACCEPTED
     return {
         "asked": row,
+        "told": consent.describe_decline(row) or words_of(row).holder,
         "ended": translated_reason(row),
         "disclosure": consent.disclosures_of([row])[0] if is_answered else None,
         "is_watched": row.awaits_peer,
@@ -365,8 +370,11 @@ def request_context(row: Verification) -> dict[str, Any]:
 
 @wallet_page("GET", "HEAD")
 def show_history(request: HttpRequest, link: PersonalLink) -> HttpResponse:
-    """Who has seen what, by the names of attributes."""
-    rows = holdings.requests_of(link.wallet).filter(state=Verification.State.ACCEPTED)
+    """Who has seen what, by the names of attributes, and what the holder declined."""
+    answered, declined = Verification.State.ACCEPTED, Verification.State.REJECTED
+    rows = holdings.requests_of(link.wallet).filter(
+        Q(state=answered) | Q(state=declined, problem="declined")
+    )
     page = holdings.newest(rows, request.GET.get("before", ""))
     told = consent.disclosures_of(page.rows)
     history = holdings.Page(told, page.older)

@@ -15,6 +15,7 @@ from agency.studio.exchange.values import (
 )
 from agency.words.asking import card_asked, definition_ids
 from agency.words.cards import Card, definitions_of, draw_card
+from agency.words.reasons import Unproven, list_unproven
 from agency.words.states import ENDED, ROLES, Subject, label_of
 from connections import invitation_links
 from connections.api.serializers import ConnectionContract, has_attachment
@@ -194,6 +195,9 @@ class VerificationPage(ThreadPage[Verification]):
 
     def causes(self) -> list[failures.CauseInWords]:
         return self.row.list_causes()
+
+    def unproven(self, causes: list[failures.CauseInWords]) -> list[Unproven]:
+        return list_unproven(self.row, causes)
 
     @property
     def has_verdict(self) -> bool:

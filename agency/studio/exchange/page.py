@@ -22,6 +22,7 @@ from agency.studio.exchange.timeline import Entry, timeline_of
 from agency.studio.exchange.values import Value, free_texts
 from agency.studio.objects import name_of
 from agency.words.cards import Card
+from agency.words.reasons import Unproven
 from agency.words.states import ROLES, Subject, badge_of, label_of, next_step
 from connections.api.serializers import was_started_by_link
 from connections.models import Connection
@@ -79,6 +80,7 @@ class Shown:
     connection: Connection | None
     checks: dict[str, list[CheckInWords]]
     causes: list[CauseInWords]
+    unproven: list[Unproven]
     timeline: list[Entry]
     is_watched: bool
     version: str
@@ -160,6 +162,10 @@ class ExchangePage(ABC, Generic[Row]):
     def causes(self) -> list[CauseInWords]:
         return []
 
+    def unproven(self, causes: list[CauseInWords]) -> list[Unproven]:
+        """What was asked and no card has proven."""
+        return []
+
     @abstractmethod
     def actions(self) -> dict[str, bool]:
         """What its state lets people do now."""
@@ -222,6 +228,7 @@ class ExchangePage(ABC, Generic[Row]):
     def shown(self) -> Shown:
         row = self.row
         entries = timeline_of(row, self.connection)
+        causes = self.causes()
         return Shown(
             object=row,
             kind=self.kind,
@@ -234,7 +241,8 @@ class ExchangePage(ABC, Generic[Row]):
             role=ROLES[row.role],
             connection=self.connection,
             checks=self.checks(),
-            causes=self.causes(),
+            causes=causes,
+            unproven=self.unproven(causes),
             timeline=entries,
             is_watched=self.is_watched(),
             version=self.version(entries),

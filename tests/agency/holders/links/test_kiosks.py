@@ -14,7 +14,7 @@ from tenants.models import Tenant
 from tests.agency.holders.links.conftest import VALUES, answer, text_of
 from tests.agency.holders.wallet.conftest import opens_wallet
 from tests.support.errors import assert_error
-from tests.support.policies import attribute, policy
+from tests.support.policies import attribute, policy, predicate
 from tests.support.races import at_once
 from verifications import kiosks, messages
 from verifications.models import Kiosk, Verification
@@ -66,8 +66,9 @@ def take_answer(holder, screen):
 def opens(faber):
     """Make a kiosk and open its page."""
 
-    def make(attributes=POLICY["attributes"], **body):
-        stored = faber.post("/verificationPolicies", policy(*attributes))
+    def make(attributes=POLICY["attributes"], predicates=(), **body):
+        asked = policy(*attributes, predicates=list(predicates))
+        stored = faber.post("/verificationPolicies", asked)
         desk = {"name": "Desk", "policyId": stored["policyId"], "shownItems": ["Who"]}
         return Screen(faber.post("/kiosks", desk | body)["url"])
 
@@ -178,6 +179,15 @@ def test_a_proof_that_is_not_valid_shows_a_cross_and_no_value(opens, graduate):
     assert screen.state == "invalid"
     assert screen.page.count("No card that proves this.") == 1
     assert SHOWN not in screen.page
+
+
+def test_a_kiosk_says_in_words_which_age_was_not_proven(opens, graduate):
+    adult = predicate("born", "<=", "today-18y", policyName="Adult")
+    screen = opens(predicates=[adult])
+    assert screen.state == "asking"
+    take_answer(graduate, screen)
+    assert screen.state == "invalid"
+    assert ", that is 18 or older</p>" in screen.page
 
 
 @pytest.mark.parametrize("code, reason, said", [

@@ -73,6 +73,38 @@ def test_a_question_names_the_card_that_has_expired(faber, alice, member):
     assert shown.count(EXPIRED) == 1
 
 
+def test_who_is_too_young_reads_which_age_is_asked_for(faber, alice):
+    """The holder alone. The verifier learns no more than that no card fits."""
+    wallet = opens_wallet(alice)
+    junior = faber.defines("name", "born", name="Junior")
+    alice.receives(faber, junior, {"name": "Alice", "born": "20200229"})
+    adult = predicate("born", "<=", "today-18y", policyName="Adult")
+    faber.asks(alice, attributes=ITEMS[:1], predicates=[adult])
+    page = f"/w/requests/{newest_of(alice, Verification).pk}"
+    age = "You need to be 18 or older: \u2068born\u2069: on "
+    shown = wallet.get(page).text
+    assert shown.count(age) == 1
+    assert "No card in your wallet answers this." not in shown
+    wallet.post(page, {"action": "decline", "reason": "no_card_fits"})
+    after = wallet.get(page).text
+    said = "You told them that no card of yours fits. Nothing was shown."
+    assert said in after and after.count(age) == 1
+    assert said in wallet.get("/w/history").text
+    told = faber.get("/verifications")[0]
+    assert told["problem"] == "no_card_fits" and "born:" not in str(told)
+
+
+def test_who_has_a_value_too_small_reads_what_is_asked_for(faber, alice, degree):
+    wallet = opens_wallet(alice)
+    alice.receives(faber, degree, {"name": "Alice", "year": "1999"})
+    faber.asks(alice, attributes=[], predicates=[predicate("year", ">=", 2020)])
+    path = f"/w/requests/{newest_of(alice, Verification).pk}"
+    said = "Your Degree card does not meet this: \u2068year\u2069: at least 2020."
+    assert said in wallet.get(path).text
+    alice.receives(faber, degree, {"name": "Alice", "year": "2021"})
+    assert "does not meet" not in wallet.get(path).text, "another card does"
+
+
 def test_a_card_of_another_kind_is_not_named(faber, alice, member, degree):
     wallet = opens_wallet(alice)
     alice.receives(faber, degree, {"name": "Alice", "year": "1999"})

@@ -182,7 +182,9 @@ def test_a_request_by_link_is_declined_with_a_reason(wallet, offer, ask, faber):
     assert shown.count("Not now") == 1, "a reason, which the other side is told"
     form = {"action": "decline", "reason": "My card has ended."}
     declined = wallet.post(path, form)
-    assert "declined or withdrawn" in wallet.get(declined.url).text
+    said = "You declined this question. Nothing was shown."
+    assert said in wallet.get(declined.url).text
+    assert said in wallet.get("/w/history").text
     [asked] = faber.get("/verifications")
     assert asked["state"] == "Rejected" and "isValid" not in asked
     assert asked["reason"] == "My card has ended."

@@ -170,7 +170,9 @@ def test_declining_shows_nothing_and_says_why(wallet, ask, faber):
     assert "Nothing was shown." in wallet.get(page).text
     told = faber.get("/verifications")[0]
     assert (told["state"], told["reason"]) == ("Rejected", "Too much")
-    assert "shown nothing to anybody" in wallet.get("/w/history").text
+    history = wallet.get("/w/history").text
+    assert "You declined this question. Nothing was shown." in history
+    assert "You showed" not in history
 
 
 def test_a_value_shown_for_a_restriction_is_in_the_history(wallet, ask, alice):

@@ -5,9 +5,11 @@ from html import unescape
 
 import pytest
 
+from agency.words.reasons import NO_SUCH_CARD, YOUNGER
 from tenants import vault
 from tests.agency.studio.exchange.conftest import text, url_of
 from tests.support import walks
+from tests.support.policies import attribute, predicate
 from verifications.models import Verification
 from verifications.proofs import failures
 
@@ -29,6 +31,34 @@ def test_a_proof_without_a_credential_says_what_to_do_to_the_verifier(browser, j
     assert 'id="checks"' not in of_prover
     Verification.objects.filter(pk=prover.pk).update(problem="")
     assert "Only the verifier knows why" in text(browser.get(url_of(prover)))
+
+
+def test_an_age_that_no_card_proves_is_said_in_words(browser, faber):
+    """With what may have happened, and no advice to ask for less."""
+    adult = predicate("born", "<=", "today-18y", policyName="Adult")
+    alice = faber.hosts("Alice")
+    faber.asks(alice, attributes=[attribute("name")], predicates=[adult])
+    alice.auto_selects()
+    row = Verification.objects.get(role="verifier")
+    page = unescape(text(browser.get(url_of(row))))
+    top = page.partition('id="state"')[0]
+    day = row.created_at.date()
+    asked = f"born\u2069: on {day.day} {day:%b} {day.year - 18} or earlier"
+    assert f"{asked}, that is 18 or older" in top
+    assert YOUNGER in top and NO_SUCH_CARD in top
+    assert "Look the person up" in top and "widen" not in page
+
+
+def test_so_is_what_the_holder_has_no_card_for(browser, faber):
+    adult = predicate("born", "<=", "today-18y", policyName="Adult")
+    alice = faber.hosts("Alice")
+    faber.asks(alice, attributes=[], predicates=[adult])
+    asked = alice.newest("verifications")["verificationId"]
+    alice.put(f"/verifications/{asked}/decline", {"reason": "no_card_fits"})
+    row = Verification.objects.get(role="verifier")
+    top = unescape(text(browser.get(url_of(row)))).partition('id="state"')[0]
+    assert "The wallet has no card that fits." in top
+    assert "that is 18 or older" in top and YOUNGER in top
 
 
 def test_a_failure_of_every_code_is_shown(browser, judged):
