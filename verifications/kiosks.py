@@ -21,7 +21,7 @@ from core.database import clock
 from core.errors import Conflict, Invalid
 from core.work import network_reads, transactions
 from tenants import tokens
-from tenants.models import Tenant
+from tenants.models import Notes, Tenant
 from verifications.models import Kiosk, Verification, VerificationPolicy
 from verifications.openid4vp import requests as openid4vp
 from verifications.openid4vp.requests import OPENID4VP, compile_policy
@@ -216,14 +216,18 @@ def replace_request(kiosk: Kiosk) -> bool:
         return False
     wallet = Wallet.of_organization(kiosk.tenant)
     policy = kiosk.policy.unsealed_policy()
+    notes: Notes = {"reference": kiosk.name}  # so that lists say where it was
     if kiosk.protocol == OPENID4VP:
-        made = openid4vp.send_request_by_link(wallet, policy, kiosk.policy_id)
+        made = openid4vp.send_request_by_link(
+            wallet, policy, kiosk.policy_id, notes=notes
+        )
     else:
         made = verifier.send_request_by_link(
             wallet,
             policy,
             kiosk.policy_id,
             options=connectionless.default_options(kiosk.tenant),
+            notes=notes,
         )
     end = clock.now() + REQUEST_LIFETIME
     assert made.connection

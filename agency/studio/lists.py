@@ -25,6 +25,7 @@ from agency.studio.curl import Json, example_call
 from agency.studio.form_tokens import OnceForm
 from agency.studio.forms import choice_field
 from agency.studio.list_search import Search
+from agency.studio.named_checks import name_checks
 from agency.studio.objects import (
     Row,
     get_hosted_wallet,
@@ -334,6 +335,8 @@ def render_list(
     page = paginate_both_ways(rows, query, bool(form.cleaned_data["before"]))
     total = form.count(rows, query)
     number = form.cleaned_data["page"] or 1
+    shown = of_tenant(tenant, page.rows)
+    name_checks(tenant, shown)
     context = {
         "hosted": hosted,
         "kind": kind,
@@ -342,7 +345,7 @@ def render_list(
         and request.membership.may(Permission.OPERATE),
         "chosen_url": chosen_url(request, kind) if not hosted else "",
         "form": form,
-        "rows": of_tenant(tenant, page.rows),
+        "rows": shown,
         "total": total,
         "max_counted": MAX_COUNTED,
         "page": number,

@@ -4,12 +4,13 @@ The call of the API makes the offer, with the same options.
 """
 
 from datetime import date
+from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
 from django import forms
 from django.core.validators import MinValueValidator
 from django.http import HttpResponse, QueryDict
-from django.shortcuts import render
+from django.shortcuts import get_object_or_404, render
 from django.utils import timezone
 
 from agency.holders.links.views import preview_offer
@@ -20,6 +21,7 @@ from agency.studio.exchange.just_typed import note_typed
 from agency.studio.exchange.views import to_object_page
 from agency.studio.forms import focus_field
 from agency.studio.lists import DEFINITIONS
+from agency.studio.objects import is_by_link
 from agency.studio.pages import (
     MemberRequest,
     ids_in,
@@ -30,11 +32,13 @@ from agency.studio.pages import (
 from agency.studio.recipients import RecipientForm
 from agency.words.cards import draw_card
 from connections.api.serializers import link_protocol
+from core.api.pagination import only_columns
 from core.api.views import heavy
 from core.database.uuids import parse_uuid
 from core.errors import AgencyError
+from core.text.days import parse_day
 from core.text.relative_dates import day_of_number, resolve_value
-from core.work import network_reads
+from core.work import network_reads, transactions
 from credentials.api.issuer import offer_function
 from credentials.api.serializers import CredentialOfferParameters
 from credentials.models import Credential, CredentialDefinition
@@ -43,11 +47,14 @@ from credentials.models.definition import BOOLEAN, DATE, INTEGER
 from tenants import audit
 from tenants.models import Permission
 from verifications.wording import is_date_name, is_validity
+from wallets.models import Wallet
 
 WHOLE_NUMBER = "A whole number."
 DAY_IS_OVER = "Give a day that is not over."
 DAY_AS_NUMBER = "A whole number, such as 20260131 for a day."
 MAX_VALUE = 10_000  # characters
+# Why the log says that the values of a card were read.
+ISSUED_AGAIN = "To issue the card again"
 FIRST_END = "today+1y"  # of a card, until another day is chosen
 
 
@@ -74,7 +81,7 @@ class OfferForm(RecipientForm):
         *,
         definition: CredentialDefinition,
         chosen: str = "",
-        initial: dict[str, str] | None = None,
+        initial: dict[str, Any] | None = None,
     ) -> None:
         super().__init__(data, tenant=definition.tenant, chosen=chosen, initial=initial)
         self.definition = definition
@@ -177,15 +184,23 @@ def new_credential(request: MemberRequest) -> HttpResponse:
     """Choose a definition, write the values, see it as the holder will, and offer.
 
     All is one form, and its buttons are the steps: `look` searches for recipients,
-    `change` leaves the preview, `confirmed` offers. Any other shows the preview.
+    `change` leaves the preview, `confirmed` offers. Any other shows the preview. `again`
+    in the query is a credential whose values the form offers, which the log says.
     """
+    former = find_former(request)
     definition_id = parse_uuid(request.GET.get("definition", ""))
-    if not definition_id:
+    if former:
+        definition = former.definition
+    elif definition_id:
+        definition = get_definition(request.tenant, definition_id)
+    else:
         return render_choice(request)
-    definition = get_definition(request.tenant, definition_id)
     chosen = request.GET.get("connection", "")
+    if former and not is_by_link(former.card):
+        chosen = str(former.card.connection_id)
     if request.method != "POST":
-        form = OfferForm(definition=definition, chosen=chosen)
+        given = read_former(request, former) if former else None
+        form = OfferForm(definition=definition, chosen=chosen, initial=given)
         return render_form(request, form)
     if "look" in request.POST:
         given = {"automatic_issuance": ""} | request.POST.dict()
@@ -201,6 +216,50 @@ def new_credential(request: MemberRequest) -> HttpResponse:
         note_typed(request, offered)
         return to_object_page(offered)
     return render_form(request, form)
+
+
+class Former(NamedTuple):
+    """A credential that is issued again, and its definition, which still exists."""
+
+    card: Credential
+    definition: CredentialDefinition
+
+
+def find_former(request: MemberRequest) -> Former | None:
+    """The credential that `again` in the query names, or None. Raises Http404."""
+    key = parse_uuid(request.GET.get("again", ""))
+    if key is None:
+        return None
+    rows = Credential.objects.filter(
+        wallet=Wallet.of_organization(request.tenant), role=Credential.Role.ISSUER
+    )
+    card = get_object_or_404(rows.select_related("connection"), pk=key)
+    card.tenant = request.tenant
+    active = only_columns(CredentialDefinition.active_of(request.tenant), ())
+    definition = get_object_or_404(active, definition_id=card.definition_id)
+    definition.tenant = request.tenant
+    return Former(card, definition)
+
+
+def read_former(request: MemberRequest, former: Former) -> dict[str, Any]:
+    """What the form offers of a credential, after the log says who reads it.
+
+    The last day of a validity that is over is left out.
+    """
+    card, definition = former
+    values = card.unsealed_values() or {}
+    with transactions.atomic():
+        audit.record("values.revealed", card, by=request, reason=ISSUED_AGAIN)
+    initial: dict[str, Any] = {"recipient_name": card.unsealed_recipient_name()}
+    for number, name in enumerate(definition.schema.attribute_names):
+        given: str | date | None = values.get(name, "")
+        if definition.type_of(name) == DATE:
+            day = parse_day(str(given))
+            is_over = is_validity(name) and day and day < timezone.now().date()
+            given = None if is_over else day
+        if given:
+            initial[f"value_{number}"] = given
+    return initial
 
 
 def send_offer(request: MemberRequest, form: OfferForm) -> Credential:

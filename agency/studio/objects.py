@@ -122,11 +122,13 @@ def name_of(row: Listed) -> str:
 
 @register.filter
 def recipient_of(row: Listed, membership: Membership) -> str:
-    """For whom a credential of the issuer's side is, or "".
+    """For whom a credential of the issuer's side is, or whom a check names, or "".
 
-    Masked for members who may not see names of people.
+    Masked for members who may not see names of people. Of a check: name_checks().
     """
-    name = row.unsealed_recipient_name() if isinstance(row, Credential) else ""
+    name: str = getattr(row, "named", "")
+    if isinstance(row, Credential):
+        name = row.unsealed_recipient_name()
     return MASK if name and not membership.may(Permission.NAMES) else name
 
 

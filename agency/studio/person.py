@@ -5,7 +5,7 @@ by a link names. Others of the same name may be other people: what the name alon
 is marked, and nothing of another connection is shown but the way to it.
 """
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TypeVar
@@ -17,24 +17,21 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.text import Truncator
 
 from agency.studio.chosen import plan_link
+from agency.studio.exchange.known_cards import MAX_SHOWN, find_namesakes
 from agency.studio.lists import CREDENTIALS, VERIFICATIONS
 from agency.studio.objects import is_by_link, of_tenant, recipient_of
 from agency.studio.pages import MemberRequest, member_page
 from agency.words.states import next_step
 from connections.models import BasicMessage, Connection
 from core.api.pagination import only_columns
-from core.text.folding import folded_words
 from credentials.models import Credential
-from credentials.models.name_search import find_named
 from tenants.models import Membership, Permission
 from verifications.models import Verification
 from wallets.models import Wallet
 
 Row = TypeVar("Row", Credential, Verification, BasicMessage)
 
-MAX_SHOWN = 50  # of each kind, the newest
 MAX_WAITING = 10  # with their links, above what happened
-MAX_NAMED = 200  # credentials whose names begin as this one, of which some are it
 MAX_TEXT = 200  # characters of a message
 
 
@@ -96,6 +93,18 @@ class Person:
             and one.row.role == Credential.Role.ISSUER
             and one.row.state == Credential.State.ISSUED
         ]
+
+    @property
+    def former(self) -> Credential | None:
+        """Their one card, if it was revoked and they hold none: it may be issued again."""
+        revoked = [
+            one.row
+            for one in self.entries
+            if isinstance(one.row, Credential)
+            and one.row.state == Credential.State.REVOKED
+            and not one.by_name
+        ]
+        return revoked[0] if len(revoked) == 1 and not self.cards else None
 
 
 @member_page("GET")
@@ -200,27 +209,6 @@ def newest(rows: QuerySet[Row], connection: Connection) -> list[Row]:
     for row in found:
         row.tenant = connection.tenant
     return found
-
-
-def find_namesakes(
-    membership: Membership, wallet: Wallet, names: Sequence[str]
-) -> list[Credential]:
-    """The newest credentials with one of these names, for who may see names.
-
-    names: the newest first, which is the only one that is searched for. Case and
-    accents make no difference.
-    """
-    wanted = {tuple(folded_words(name)) for name in names if name}
-    tenant = wallet.tenant
-    if not (wanted and tenant.name_search and membership.may(Permission.NAMES)):
-        return []
-    found = find_named(tenant, next(name for name in names if name), MAX_NAMED)
-    rows = CREDENTIALS.rows(wallet).filter(pk__in=found).order_by("-pk")
-    return [
-        row
-        for row in of_tenant(tenant, rows)
-        if tuple(folded_words(row.unsealed_recipient_name())) in wanted
-    ][:MAX_SHOWN]
 
 
 def connections_of(

@@ -1,6 +1,7 @@
 """The choice of whom to offer or ask: whoever opens a link, or a connection."""
 
 from collections import Counter
+from typing import Any
 
 from django import forms
 from django.db.models import Q, QuerySet
@@ -52,7 +53,7 @@ class RecipientForm(OnceForm):
         *,
         tenant: Tenant,
         chosen: str = "",
-        initial: dict[str, str] | None = None,
+        initial: dict[str, Any] | None = None,
     ) -> None:
         """chosen: the key of the connection that is chosen at first, if any."""
         super().__init__(data, initial=initial)

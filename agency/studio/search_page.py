@@ -18,6 +18,7 @@ from agency.studio.lists import (
     VERIFICATIONS,
     WALLETS,
 )
+from agency.studio.named_checks import name_checks
 from agency.studio.objects import Listed, of_tenant
 from agency.studio.pages import MemberRequest, member_page
 from tenants.models import LoggedRequest, Membership, Permission, Tenant
@@ -61,6 +62,7 @@ def find_objects(search: Search) -> list[dict[str, Any]]:
     for kind in KINDS:
         rows = kind.find(search)
         newest: list[Listed] = list(rows.order_by("-pk")[: MAX_FOUND + 1])
+        name_checks(tenant, newest)
         if newest:
             page = reverse(f"studio:{kind.name}", args=[tenant.pk])
             found.append(

@@ -21,10 +21,12 @@ from agency.studio.exchange.kinds import (
     ConnectionPage,
     CredentialPage,
 )
+from agency.studio.exchange.known_cards import find_known
 from agency.studio.exchange.timeline import sent_rows
 from agency.studio.exchange.values import Value
 from agency.studio.form_tokens import OnceForm
 from agency.studio.forms import DeletionForm
+from agency.studio.named_checks import name_checks
 from agency.studio.objects import recipient_of
 from agency.studio.pages import MemberRequest, member_action, member_page
 from agency.words.states import Subject
@@ -34,6 +36,7 @@ from core.work import transactions
 from credentials.models.mailing import is_on
 from tenants import audit
 from tenants.models import Permission
+from verifications.models import Verification
 
 NO_VALUES = "There are no values yet."
 TEMPLATE = "studio/exchange.html"
@@ -93,6 +96,7 @@ def page_context(request: MemberRequest, page: AnyPage) -> dict[str, Any]:
     link = page.link() if may_act else ""
     values = page.masked_values()
     verdict = page.has_verdict
+    name_checks(request.tenant, [row])
     shown = vars(page.shown())
     is_typed = may_see(request, row)
     if is_typed:  # until its time is over, the page looks whether it is
@@ -107,6 +111,9 @@ def page_context(request: MemberRequest, page: AnyPage) -> dict[str, Any]:
         "has_verdict": verdict,
         "card": page.card(texts_of(page.attributes()) if is_typed else None),
         "policy": page.find_policy() if verdict else None,
+        "known": find_known(request.membership, row)
+        if verdict and isinstance(row, Verification)
+        else [],
         "reveal_form": RevealForm(initial={"reason": READS_ANSWER if verdict else ""}),
         "reads_answer": READS_ANSWER,
         "reveal_url": f"{name}_reveal",

@@ -35,6 +35,14 @@ def test_a_kiosk_is_made_and_its_link_shown_once(browser, url, api, new_kiosk):
     assert "never" in listed and token not in listed
 
 
+def test_its_checks_are_named_by_it(browser, url, new_kiosk):
+    page = browser.send(new_kiosk, **FIELDS).text
+    path = "/kiosk/" + re.search(r"/kiosk/(agk_\w+)", page)[1]
+    assert browser.post(f"{path}/screen").status_code == 200
+    listed = read(browser, f"{url}/verifications")
+    assert "<bdi>Front desk</bdi>" in listed and "By link" not in listed
+
+
 def test_what_cannot_be_is_said_on_the_page(browser, api, new_kiosk):
     for wrong in ({"seconds": "2"}, {"name": ""}, {"shown_items": "name"}):
         page = browser.send(new_kiosk, **FIELDS | wrong)
