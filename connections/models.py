@@ -287,6 +287,19 @@ class Connection(EventSource, NotedRow):
             models.Index(
                 "wallet", case_insensitive("name"), "id", name="connection_by_name"
             ),
+            # Lists leave out those of links, of which there may be many more.
+            models.Index(
+                fields=["wallet", "-id"],
+                condition=Q(connectionless=False),
+                name="connection_listed",
+            ),
+            models.Index(
+                "wallet",
+                case_insensitive("name"),
+                "id",
+                condition=Q(connectionless=False),
+                name="connection_listed_by_name",
+            ),
             models.Index(
                 fields=["wallet", "reference", "id"], name="connection_by_reference"
             ),

@@ -4,15 +4,27 @@ An index serves each condition, so a search is bounded whatever the number of ro
 """
 
 import re
+from collections import defaultdict
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 from uuid import UUID
 
-from django.db.models import Model, Q, QuerySet, Value
-from django.db.models.functions import Lower
+from django.db.models import (
+    BooleanField,
+    F,
+    Model,
+    Q,
+    QuerySet,
+    TextField,
+    UUIDField,
+    Value,
+)
+from django.db.models.functions import Cast, Lower
 
 from connections.models import Connection
+from core.api.pagination import only_columns
 from core.database.collation import case_insensitive
 from credentials.models import Credential, CredentialDefinition
 from credentials.models.name_search import find_named
@@ -46,6 +58,30 @@ def search_by_name(
     return rows.alias(searched_name=case_insensitive(column)).filter(named | other)
 
 
+class Found(NamedTuple):
+    """key: the id. peer: of a credential, its connection, if it has one."""
+
+    key: str
+    peer: UUID | None
+    is_by_link: bool | None
+
+
+def as_found(
+    kind: str,
+    rows: QuerySet[Any],
+    key: str,
+    peer: str = "",
+    is_by_link: str = "",
+) -> QuerySet[Any]:
+    """The kind and the columns of Found, the newest first."""
+    return rows.order_by("-pk").values_list(
+        Value(kind, TextField()),
+        Cast(key, TextField()),
+        F(peer) if peer else Value(None, UUIDField()),
+        F(is_by_link) if is_by_link else Value(None, BooleanField()),
+    )
+
+
 @dataclass
 class Search:
     """A text that is searched for in an organization, whose own wallet this is."""
@@ -56,22 +92,43 @@ class Search:
     sees_names: bool = False
 
     @cached_property
+    def looked_up(self) -> dict[str, list[Found]]:
+        """What has such a name, by kind, the newest first, in one statement.
+
+        Definitions (also deleted ones) and policies; and credentials by whom they name.
+        """
+        by_kind: dict[str, list[Found]] = defaultdict(list)
+        first, *others = self._named_parts()
+        for kind, *found in first.union(*others, all=True):
+            by_kind[kind].append(Found(*found))
+        return by_kind
+
+    def _named_parts(self) -> Iterator[QuerySet[Any]]:
+        tenant = self.wallet.tenant
+        is_asked = self.sees_names and self.wallet.is_organization
+        if is_asked and tenant.name_search:
+            found = find_named(tenant, self.text, MAX_PEOPLE)
+            rows = Credential.objects.filter(pk__in=found)
+            peer = {"peer": "connection", "is_by_link": "connection__connectionless"}
+            yield as_found("credential", rows, "pk", **peer)[:MAX_PEOPLE]
+        named: tuple[tuple[str, type[Model], str, str], ...] = (
+            ("definition", CredentialDefinition, "schema__name", "definition_id"),
+            ("policy", VerificationPolicy, "name", "pk"),
+        )
+        for kind, model, name, key in named:
+            own = model._default_manager.filter(tenant=tenant)
+            found = search_by_name(own, name, self.text, Q(pk__in=[]))
+            yield as_found(kind, found, key)[:MAX_NAMED]
+
+    @property
     def named_on(self) -> list[tuple[UUID, UUID | None]]:
         """The newest credentials whose recipients have such a name.
 
         Each with its connection, unless it was offered by a link.
         """
-        tenant = self.wallet.tenant
-        is_asked = self.sees_names and self.wallet.is_organization
-        if not (is_asked and tenant.name_search):
-            return []
-        found = Credential.objects.filter(
-            pk__in=find_named(tenant, self.text, MAX_PEOPLE)
-        ).order_by("-pk")
-        columns = ("pk", "connection", "connection__connectionless")
         return [
-            (pk, None if is_by_link else peer)
-            for pk, peer, is_by_link in found.values_list(*columns)
+            (UUID(one.key), None if one.is_by_link else one.peer)
+            for one in self.looked_up["credential"]
         ]
 
     @property
@@ -85,26 +142,25 @@ class Search:
         return list(peers)[:MAX_CONNECTIONS]
 
     @cached_property
-    def connections(self) -> list[UUID]:
-        """The newest connections that are found. Their exchanges are found too."""
-        found = search_connections(self.wallet.connections.all(), self)
-        newest = found.order_by("-pk").values_list("pk", flat=True)
-        return list(newest[:MAX_CONNECTIONS])
+    def found_connections(self) -> list[Connection]:
+        """The newest connections that are found, also those of links."""
+        rows = only_columns(self.wallet.connections.all(), ())
+        return list(search_connections(rows, self).order_by("-pk")[:MAX_CONNECTIONS])
 
-    @cached_property
+    @property
+    def connections(self) -> list[UUID]:
+        """Their ids. Their exchanges are found too."""
+        return [row.pk for row in self.found_connections]
+
+    @property
     def definition_ids(self) -> list[str]:
         """Of the newest definitions with such a name, also of deleted ones."""
-        rows = CredentialDefinition.objects.filter(tenant=self.wallet.tenant)
-        found = search_by_name(rows, "schema__name", self.text, Q(pk__in=[]))
-        newest = found.order_by("-pk").values_list("definition_id", flat=True)
-        return list(newest[:MAX_NAMED])
+        return [one.key for one in self.looked_up["definition"]]
 
-    @cached_property
+    @property
     def policies(self) -> list[UUID]:
         """The newest policies with such a name."""
-        rows = VerificationPolicy.objects.filter(tenant=self.wallet.tenant)
-        found = search_by_name(rows, "name", self.text, Q(pk__in=[]))
-        return list(found.order_by("-pk").values_list("pk", flat=True)[:MAX_NAMED])
+        return [UUID(one.key) for one in self.looked_up["policy"]]
 
 
 def search_wallets(rows: QuerySet[Wallet], search: Search) -> QuerySet[Wallet]:

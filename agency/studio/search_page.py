@@ -9,7 +9,7 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.utils.http import urlencode
 
-from agency.studio.list_search import Search, search_webhooks
+from agency.studio.list_search import MAX_CONNECTIONS, Search, search_webhooks
 from agency.studio.lists import (
     CONNECTIONS,
     CREDENTIALS,
@@ -17,6 +17,7 @@ from agency.studio.lists import (
     POLICIES,
     VERIFICATIONS,
     WALLETS,
+    ObjectList,
 )
 from agency.studio.named_checks import name_checks
 from agency.studio.objects import Listed, of_tenant
@@ -60,10 +61,8 @@ def find_objects(search: Search) -> list[dict[str, Any]]:
     tenant = search.wallet.tenant
     found = []
     for kind in KINDS:
-        rows = kind.find(search)
-        newest: list[Listed] = list(rows.order_by("-pk")[: MAX_FOUND + 1])
-        name_checks(tenant, newest)
-        if newest:
+        if newest := newest_of(kind, search):
+            name_checks(tenant, newest)
             page = reverse(f"studio:{kind.name}", args=[tenant.pk])
             found.append(
                 {
@@ -74,6 +73,19 @@ def find_objects(search: Search) -> list[dict[str, Any]]:
                 }
             )
     return found
+
+
+def newest_of(kind: ObjectList[Any], search: Search) -> list[Listed]:
+    """One more than is shown, if there are more.
+
+    Connections are read already, for their exchanges: unless links hide some of them.
+    """
+    if kind is CONNECTIONS:
+        found = search.found_connections
+        shown: list[Listed] = [row for row in found if not row.connectionless]
+        if len(shown) > MAX_FOUND or len(found) < MAX_CONNECTIONS:
+            return shown[: MAX_FOUND + 1]
+    return list(kind.find(search).order_by("-pk")[: MAX_FOUND + 1])
 
 
 def find_call(tenant: Tenant, text: str) -> LoggedRequest | None:
