@@ -15,8 +15,9 @@ thrown away afterwards. docs/performance.md holds the last figures. The environm
 - POOLER=1: `cycle` measures a second product behind PgBouncer beside.
 - LINKS: of the registry that `webvh` reads.
 - DURABLE=1: PostgreSQL waits for its disk, which it does not by default.
-- FILL_ROWS=1000,1000000, FILL_ORGANIZATIONS=10,10000: the sizes of `fill`, which marks
-  a ratio above 1.2 with `!`.
+- FILL_ROWS=1000,1000000, FILL_ORGANIZATIONS=10,10000, FILL_PEOPLE=1000,100000: the sizes
+  of `fill`, which marks a ratio above 1.2 (of people 1.3) with `!`.
+- FILL_PARTS=calls,workers,people: what `fill` measures.
 """
 
 import os

@@ -1,10 +1,13 @@
 """A process of bench/fill.py with its own database: `python -m bench.fill_process`.
 
-    fill ROWS ORGANIZATIONS   makes the rows, prints their bytes and a caller as JSON
+    fill ROWS ORGANIZATIONS PEOPLE
+                              makes the rows, prints their bytes, a caller and addresses
+                              of pages as JSON
     calls CALLER              like a web process: measures calls of the API
+    people PAGES              like a web process: measures pages of the studio
     workers                   like a worker: measures what workers run every few seconds
 
-`calls` and `workers` print `[[name, milliseconds, milliseconds of SQL], ...]` for each
+All but `fill` print `[[name, milliseconds, milliseconds of SQL], ...]` for each
 line that they read.
 """
 
@@ -21,7 +24,7 @@ from django.core.management import call_command
 from django.db import connection, transaction
 
 
-def fill_rows(rows, organizations):
+def fill_rows(rows, organizations, people):
     call_command("migrate", verbosity=0)
     from bench import deliveries, many_rows
     from bench.queries import in_process
@@ -41,7 +44,29 @@ def fill_rows(rows, organizations):
             "wallet": caller.wallet,
             "definition": caller.definition,
         }
-        print(json.dumps({"bytes": database_bytes() - before, "caller": made}))
+        pages = make_people(caller, tenant, int(people)) if int(people) else None
+        filled = database_bytes() - before
+        print(json.dumps({"bytes": filled, "caller": made, "pages": pages}))
+
+
+def make_people(caller, tenant, number):
+    """Return the pages with these people, and the id of a member who opens them."""
+    from django.contrib.auth.models import User
+
+    from bench.calls import VALUES
+    from bench.fill_calls import ASKED
+    from bench.people import fill_people
+    from tenants.models import Membership
+
+    said = {"connectionId": caller.connection, "text": "Hello"}
+    caller.call("post", "/messages", json=said)
+    offer = {"definitionId": caller.definition, "credentialValues": VALUES}
+    caller.call("post", "/credentials", json=offer)
+    caller.call("post", "/verificationPolicies", json=ASKED)
+    pages = fill_people(tenant, number)
+    member = User.objects.create_user("member", "member@example.org")
+    Membership.objects.create(tenant=tenant, user=member)
+    return pages._asdict() | {"member": member.pk}
 
 
 def database_bytes():
@@ -108,6 +133,39 @@ def timed_calls(caller, revocable):
             yield step[0], *spent
 
 
+def answer_pages(given):
+    from unittest import mock
+
+    from django.contrib.auth.models import User
+    from django.test import Client
+
+    from bench.people import second_page
+
+    pages = json.loads(given)
+    turns = {name: itertools.cycle(one) for name, one in pages["persons"].items()}
+    turns |= {name: itertools.repeat(one) for name, one in pages["lists"].items()}
+    client = Client(SERVER_NAME="127.0.0.1", headers={"Accept": "text/html"})
+    client.force_login(
+        User.objects.get(pk=pages["member"]),
+        backend=settings.AUTHENTICATION_BACKENDS[0],
+    )
+
+    def measure():
+        for name, addresses in list(turns.items()):
+            address = next(addresses)
+            with time_block() as spent:
+                response = client.get(address)
+            if response.status_code != 200:
+                raise RuntimeError(f"{address}: {response.status_code}")
+            following = second_page(address, response.text)
+            if following and "page 2" not in name:
+                turns.setdefault(f"{name}, page 2", itertools.repeat(following))
+            yield name, *spent
+
+    with mock.patch("django.conf.settings.ALLOWED_HOSTS", ["*"]):
+        answer_lines(measure)
+
+
 def answer_workers():
     from bench.worker_statements import WORK
 
@@ -152,12 +210,15 @@ def time_block():
 if __name__ == "__main__":
     django.setup()
     command, *arguments = sys.argv[1:]
-    if command == "calls":
+    if command in ("calls", "people"):
         from core.database.prepared_statements import prepare_statements
 
         prepare_statements()
     # A statement may take long without an index: that is what is measured.
     settings.DATABASES["default"]["OPTIONS"]["options"] += " -c statement_timeout=0"
-    {"fill": fill_rows, "calls": answer_calls, "workers": answer_workers}[command](
-        *arguments
-    )
+    {
+        "fill": fill_rows,
+        "calls": answer_calls,
+        "people": answer_pages,
+        "workers": answer_workers,
+    }[command](*arguments)
