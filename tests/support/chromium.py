@@ -89,10 +89,14 @@ class Page:
             raise AssertionError(f"{method}: {error}") from None
         return answer
 
-    def prefer(self, color_scheme: str) -> None:
-        """Set the color scheme, `light` or `dark`, of pages that are opened next."""
-        wanted = {"name": "prefers-color-scheme", "value": color_scheme}
-        self.call("Emulation.setEmulatedMedia", features=[wanted])
+    def prefer(self, color_scheme: str, motion: str = "") -> None:
+        """Set the color scheme, `light` or `dark`, of pages that are opened next.
+
+        motion: `reduce`, or any.
+        """
+        wanted = {"color-scheme": color_scheme, "reduced-motion": motion}
+        features = [{"name": f"prefers-{one}", "value": wanted[one]} for one in wanted]
+        self.call("Emulation.setEmulatedMedia", features=features)
 
     def resize(self, width: int, height: int = HEIGHT) -> None:
         """Be a window of this size, below 500 pixels a phone's."""
@@ -100,9 +104,9 @@ class Page:
         self.call("Emulation.setDeviceMetricsOverride", **size, mobile=width < 500)
         self.width = width
 
-    def stop_scripts(self) -> None:
-        """Pages that are opened next run no script of their own."""
-        self.call("Emulation.setScriptExecutionDisabled", value=True)
+    def stop_scripts(self, value: bool = True) -> None:
+        """Pages that are opened next run no script of their own, or do again."""
+        self.call("Emulation.setScriptExecutionDisabled", value=value)
 
     def stop_clock(self) -> None:
         """Time passes on pages that are opened next only by `pass_time`.

@@ -39,6 +39,18 @@ FOCUSABLE = """[...document.querySelectorAll(
     + "pre[tabindex]")]
   .filter((one) => one.tabIndex >= 0 && one.checkVisibility({visibilityProperty: true})
     && !(one.type === "radio" && !one.checked)).length"""
+# What can be used, and sticks out of the window or out of its own frame.
+CUT = """[...document.querySelectorAll("a.button, button, input, select, textarea, summary")]
+  .filter((one) => one.checkVisibility({visibilityProperty: true}))
+  .filter((one) => {
+    const {left, right, width} = one.getBoundingClientRect();
+    const spills = one.matches("a, button, summary") && one.scrollWidth > one.clientWidth + 1;
+    return width > 1 && (left < -1 || right > %d + 1 || spills)
+      && !one.closest("pre, .scrolls, .table, table, [aria-hidden=true]");
+  }).map((one) => `cut: ${one.outerHTML.slice(0, 90)}`)"""
+MOVING = "document.getAnimations().map((one) => `moves: ${one.animationName}`)"
+# Of pixels: a window of 1280 in which everything is twice as large.
+ENLARGED = 640
 # Swagger UI, which these show: tests/agency/studio/test_accessibility.py measures it.
 FOREIGN = ("/docs",)  # ends of their addresses
 
@@ -84,16 +96,32 @@ def test_every_page_is_accessible_narrow_and_quiet_and_reached_by_keyboard(
     wrong = {}
     for address in visitor.each_page(records=True):
         found = [*page.problems(), *page.strange_calls()]
-        page.resize(SMALLEST)
-        found += page.too_wide()
+        found += [one for width in (ENLARGED, SMALLEST) for one in cut_at(page, width)]
         if not address.endswith(FOREIGN):
             found += findings_of_axe(page)
             if address in made_by_us:
                 found += lost_by_keyboard(page)
+                found += findings_at_rest(visitor, page, address)
         page.resize(DESKTOP)
         if found:
             wrong[address] = found
     assert wrong == {}
+
+
+def cut_at(page, width):
+    page.resize(width)
+    return page.too_wide() + page.evaluate(CUT % width)
+
+
+def findings_at_rest(visitor, page, address):
+    """Open it without scripts, for who wants no motion: it is as narrow, and still."""
+    page.stop_scripts()
+    page.prefer("light", "reduce")
+    visitor.open(address)
+    found = cut_at(page, SMALLEST) + page.evaluate(MOVING)
+    page.stop_scripts(False)
+    page.prefer("light")
+    return [f"without scripts: {one}" for one in found]
 
 
 def findings_of_axe(page):
