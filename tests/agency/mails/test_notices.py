@@ -9,11 +9,11 @@ from smtplib import SMTPRecipientsRefused
 import pytest
 from django.core import mail
 from django.db import transaction
-from django.utils import timezone
 
 from agency.mails import notices, texts
 from agency.mails.models import MailLanguage
 from agency.mails.tasks import send_webhook_notices
+from core.database import clock
 from tenants import audit
 from tenants.branding import LANGUAGES
 from tenants.lifecycle import deletion
@@ -102,7 +102,7 @@ def test_a_notice_is_sent_later_if_the_mail_server_is_away(
         patched.setattr("django.core.mail.EmailMultiAlternatives.send", refuse)
         notices.send_due_notices()
     assert notices.send_due_notices() == 0
-    Webhook.objects.update(notice_due_at=timezone.now())
+    Webhook.objects.update(notice_due_at=clock.now())
     assert notices.send_due_notices() == 1
 
 
