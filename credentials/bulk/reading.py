@@ -106,7 +106,7 @@ class CSVFile:
         """
         others = [name for name in columns if name not in attribute_names]
         for number, cells in self.read_cells():
-            if len(cells) > len(self.columns):
+            if len(cells) != len(self.columns):
                 message = (
                     f"The row has {len(cells)} cells, the header {len(self.columns)}."
                 )
@@ -125,16 +125,12 @@ class CSVFile:
             yield SourceRow(number, recipient, to_values(values), notes=notes)
 
     def read_cells(self) -> Iterator[tuple[int, list[str]]]:
-        """Yield the rows below the header, without empty cells beyond its columns.
-
-        Spreadsheets leave out the last cells of a row if they are empty.
-        """
+        """Yield the rows below the header, without empty cells beyond its columns."""
         width = len(self.columns)
         for number, cells in self._read():
             if number > self.header:
                 is_wider = any(map(str.strip, cells[width:]))
-                missing = [""] * (width - len(cells))
-                yield number, cells if is_wider else [*cells[:width], *missing]
+                yield number, cells if is_wider else cells[:width]
 
     def _read(self) -> Iterator[tuple[int, list[str]]]:
         """Yield the rows that are not empty, with their numbers."""

@@ -30,15 +30,19 @@ def is_workbook(data: bytes) -> bool:
 def read_workbook(data: bytes) -> str:
     """Return the first sheet as CSV: its values, not its formulas.
 
-    Days are written as 1990-05-17. Row n of the sheet is row n of the CSV. Nothing that
-    the workbook refers to is read. 400 `malformed_workbook`, `too_many_rows`.
+    Days are written as 1990-05-17. Row n of the sheet is row n of the CSV, with as many
+    cells as the first, be the last ones empty. Nothing that the workbook refers to is
+    read. 400 `malformed_workbook`, `too_many_rows`.
     """
     _check_archive(data)
     text = io.StringIO(newline="")
     writer = csv.writer(text)
+    width = 0
     try:
         for cells in _read_rows(data):
-            writer.writerow(cells)
+            width = width or len(cells)
+            missing = [""] * (width - len(cells)) if cells else []
+            writer.writerow(cells + missing)
             if text.tell() > MAX_TEXT:
                 raise malformed_workbook("Its first sheet has too much text.")
     except Invalid:

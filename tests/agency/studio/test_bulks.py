@@ -114,7 +114,7 @@ def test_wrong_cells_say_whose_they_are_and_what_is_wrong(browser, member_page):
     rows = [["name", "born"], ["Ann Lee"], ["Bo Ray", "31.02.1990"], ["Cy", "1.2.1990"]]
     for data in (
         workbook(*rows),
-        "name,born\nAnn Lee\nBo Ray,31.02.1990\nCy,1.2.1990\n",
+        "name,born\nAnn Lee,\nBo Ray,31.02.1990\nCy,1.2.1990\n",
     ):
         shown = upload(browser, member_page, data, check="yes").text
         assert "born is empty." in shown and "2 (<bdi>Ann Lee</bdi>)" in shown

@@ -178,7 +178,7 @@ def test_rows_may_be_json_lines_or_a_json_array(faber, licence):
 
 
 def test_errors_name_row_column_and_code_and_stop_no_other_row(faber, licence):
-    text = "name,year,connectionId\nAl,x,\nBo,2001,nobody\nCy,1,,more\nDi,2\n,3,\n"
+    text = "name,year,connectionId\nAl,x,\nBo,2001,nobody\nCy,1\nDi,2,\n,3,\n"
     bulk = sent(faber, licence, text)
     assert bulk["counts"] == {"Waiting": 2, "Failed": 3}
     assert [(e["row"], e.get("column"), e["code"]) for e in bulk["errors"]] == [
