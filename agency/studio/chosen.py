@@ -26,7 +26,7 @@ from agency.studio.lists import (
     ListForm,
     ObjectList,
 )
-from agency.studio.named_checks import name_checks
+from agency.studio.named_people import name_people
 from agency.studio.objects import (
     Row,
     mark_of,
@@ -136,7 +136,7 @@ def find_rows(
     found: list[Subject] = of_tenant(tenant, own.order_by("-pk"))
     for row in found:
         row.wallet.tenant = tenant
-    name_checks(tenant, found)
+    name_people(tenant, found)
     return found
 
 

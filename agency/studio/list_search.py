@@ -15,12 +15,15 @@ from django.db.models import (
     BooleanField,
     F,
     Model,
+    OuterRef,
     Q,
     QuerySet,
+    Subquery,
     TextField,
     UUIDField,
     Value,
 )
+from django.db.models.expressions import Combinable
 from django.db.models.functions import Cast, Lower
 
 from connections.models import Connection
@@ -59,26 +62,34 @@ def search_by_name(
 
 
 class Found(NamedTuple):
-    """key: the id. peer: of a credential, its connection, if it has one."""
+    """key: the id. Of a credential also:
+
+    peer: its connection, if it has one. holder: the wallet of who took it, if that is
+    hosted here.
+    """
 
     key: str
     peer: UUID | None
     is_by_link: bool | None
+    holder: UUID | None
 
 
 def as_found(
     kind: str,
     rows: QuerySet[Any],
     key: str,
-    peer: str = "",
-    is_by_link: str = "",
+    **of_credential: Combinable,
 ) -> QuerySet[Any]:
     """The kind and the columns of Found, the newest first."""
+    unknown = {
+        "peer": Value(None, UUIDField()),
+        "is_by_link": Value(None, BooleanField()),
+        "holder": Value(None, UUIDField()),
+    }
     return rows.order_by("-pk").values_list(
         Value(kind, TextField()),
         Cast(key, TextField()),
-        F(peer) if peer else Value(None, UUIDField()),
-        F(is_by_link) if is_by_link else Value(None, BooleanField()),
+        *(of_credential.get(name, value) for name, value in unknown.items()),
     )
 
 
@@ -109,8 +120,17 @@ class Search:
         if is_asked and tenant.name_search:
             found = find_named(tenant, self.text, MAX_PEOPLE)
             rows = Credential.objects.filter(pk__in=found)
-            peer = {"peer": "connection", "is_by_link": "connection__connectionless"}
-            yield as_found("credential", rows, "pk", **peer)[:MAX_PEOPLE]
+            taken = Credential.objects.filter(
+                thread_id=OuterRef("thread_id"),
+                role=Credential.Role.HOLDER,
+                wallet__in=Wallet.hosted_by(tenant),
+            )
+            of_credential: dict[str, Combinable] = {
+                "peer": F("connection"),
+                "is_by_link": F("connection__connectionless"),
+                "holder": Subquery(taken.values("wallet")[:1]),
+            }
+            yield as_found("credential", rows, "pk", **of_credential)[:MAX_PEOPLE]
         named: tuple[tuple[str, type[Model], str, str], ...] = (
             ("definition", CredentialDefinition, "schema__name", "definition_id"),
             ("policy", VerificationPolicy, "name", "pk"),
@@ -141,6 +161,12 @@ class Search:
         peers = dict.fromkeys(peer for _, peer in self.named_on if peer)
         return list(peers)[:MAX_CONNECTIONS]
 
+    @property
+    def holders(self) -> list[UUID]:
+        """The hosted wallets that hold a credential with such a name."""
+        held = [one.holder for one in self.looked_up["credential"] if one.holder]
+        return list(dict.fromkeys(held))[:MAX_CONNECTIONS]
+
     @cached_property
     def found_connections(self) -> list[Connection]:
         """The newest connections that are found, also those of links."""
@@ -164,8 +190,10 @@ class Search:
 
 
 def search_wallets(rows: QuerySet[Wallet], search: Search) -> QuerySet[Wallet]:
-    by_id = Q(wallet_id=search.text) | id_begins_with(search.text)
-    return search_by_name(rows, "owner_name", search.text, by_id)
+    """Match by id or name, or by the name on a credential that is in it."""
+    other = Q(wallet_id=search.text) | id_begins_with(search.text)
+    other |= Q(pk__in=search.holders)
+    return search_by_name(rows, "owner_name", search.text, other)
 
 
 def search_definitions(

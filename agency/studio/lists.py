@@ -25,7 +25,7 @@ from agency.studio.curl import Json, example_call
 from agency.studio.form_tokens import OnceForm
 from agency.studio.forms import choice_field
 from agency.studio.list_search import Search
-from agency.studio.named_checks import name_checks
+from agency.studio.named_people import name_people
 from agency.studio.objects import (
     Row,
     get_hosted_wallet,
@@ -336,7 +336,7 @@ def render_list(
     total = form.count(rows, query)
     number = form.cleaned_data["page"] or 1
     shown = of_tenant(tenant, page.rows)
-    name_checks(tenant, shown)
+    name_people(tenant, shown)
     context = {
         "hosted": hosted,
         "kind": kind,

@@ -124,7 +124,7 @@ def name_of(row: Listed) -> str:
 def recipient_of(row: Listed, membership: Membership) -> str:
     """For whom a credential of the issuer's side is, or whom a check names, or "".
 
-    Masked for members who may not see names of people. Of a check: name_checks().
+    Masked for members who may not see names of people. Of a check: name_people().
     """
     name: str = getattr(row, "named", "")
     if isinstance(row, Credential):

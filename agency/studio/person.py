@@ -191,15 +191,19 @@ def person_of_credential(
     name = credential.unsealed_recipient_name()
     found = find_namesakes(membership, wallet, [name])
     rows = [credential, *(row for row in found if row.pk != credential.pk)]
+    hosted = find_taker(credential)
     entries = [
         entry_of(row, "card", membership, by_name=row is not credential)
         for row in rows
         if is_by_link(row)
     ]
+    if hosted:
+        entries.append(Entry("wallet", hosted.created_at, hosted))
     return Person(
         name=recipient_of(credential, membership),
         entries=in_order(entries),
         others=connections_of(rows),
+        wallet=hosted,
     )
 
 
@@ -234,6 +238,17 @@ def find_hosted(connection: Connection) -> Wallet | None:
     )
     found = rows.select_related("personal_link").first()
     return of_tenant(connection.tenant, [found])[0] if found else None
+
+
+def find_taker(credential: Credential) -> Wallet | None:
+    """The wallet of the organization's holders that has taken this card, if one has."""
+    rows = Wallet.hosted_by(credential.tenant).filter(
+        credentials__thread_id=credential.thread_id,
+        credentials__role=Credential.Role.HOLDER,
+        deleted_at=None,
+    )
+    found = rows.select_related("personal_link").first()
+    return of_tenant(credential.tenant, [found])[0] if found else None
 
 
 def entry_of(

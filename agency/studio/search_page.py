@@ -19,7 +19,7 @@ from agency.studio.lists import (
     WALLETS,
     ObjectList,
 )
-from agency.studio.named_checks import name_checks
+from agency.studio.named_people import name_people
 from agency.studio.objects import Listed, of_tenant
 from agency.studio.pages import MemberRequest, member_page
 from tenants.models import LoggedRequest, Membership, Permission, Tenant
@@ -62,7 +62,7 @@ def find_objects(search: Search) -> list[dict[str, Any]]:
     found = []
     for kind in KINDS:
         if newest := newest_of(kind, search):
-            name_checks(tenant, newest)
+            name_people(tenant, newest)
             page = reverse(f"studio:{kind.name}", args=[tenant.pk])
             found.append(
                 {

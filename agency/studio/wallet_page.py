@@ -18,6 +18,7 @@ from agency.studio.exchange.views import to_object_page
 from agency.studio.form_tokens import OnceForm
 from agency.studio.forms import DeletionForm
 from agency.studio.lists import CONNECTIONS, CREDENTIALS, VERIFICATIONS
+from agency.studio.named_people import name_people
 from agency.studio.objects import Listed, get_hosted_wallet, of_tenant
 from agency.studio.pages import (
     MemberRequest,
@@ -93,6 +94,7 @@ def new_wallet(request: MemberRequest) -> HttpResponse:
 @member_page("GET")
 def show_wallet(request: MemberRequest, object_id: UUID) -> HttpResponse:
     wallet = get_hosted_wallet(request.tenant, object_id)
+    name_people(request.tenant, [wallet])
     kinds = []
     for kind in (CONNECTIONS, CREDENTIALS, VERIFICATIONS):
         newest: list[Listed] = list(kind.rows(wallet).order_by("-pk")[: MAX_SHOWN + 1])

@@ -26,7 +26,7 @@ from agency.studio.exchange.timeline import sent_rows
 from agency.studio.exchange.values import Value
 from agency.studio.form_tokens import OnceForm
 from agency.studio.forms import DeletionForm
-from agency.studio.named_checks import name_checks
+from agency.studio.named_people import name_people
 from agency.studio.objects import recipient_of
 from agency.studio.pages import MemberRequest, member_action, member_page
 from agency.words.states import Subject
@@ -96,7 +96,7 @@ def page_context(request: MemberRequest, page: AnyPage) -> dict[str, Any]:
     link = page.link() if may_act else ""
     values = page.masked_values()
     verdict = page.has_verdict
-    name_checks(request.tenant, [row])
+    name_people(request.tenant, [row])
     shown = vars(page.shown())
     is_typed = may_see(request, row)
     if is_typed:  # until its time is over, the page looks whether it is

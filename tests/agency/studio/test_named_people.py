@@ -10,11 +10,12 @@ from django.test.utils import CaptureQueriesContext
 from credentials import revocation
 from credentials.models import Credential
 from tenants.models import AuditEntry
-from tests.agency.holders.links.conftest import answer
+from tests.agency.holders.links.conftest import answer, take_offer
 from tests.agency.studio.conftest import read
 from tests.support.people import Organization
 from tests.support.policies import attribute, policy, predicate
 from verifications.models import Verification
+from wallets.models import Wallet
 
 pytestmark = pytest.mark.django_db(transaction=True)
 ROSA = {"name": "Rosa Bauer", "born": "20200229"}
@@ -151,3 +152,33 @@ def test_more_checks_take_no_more_queries(browser, url, api, rosa, member):
         counts.append(len(queries))
         asks_by_link(api, rosa, member)
     assert counts[0] == counts[1]
+
+
+def test_a_wallet_without_a_name_is_named_by_its_first_card(
+    browser, viewer, url, api, rosa, member
+):
+    """As those are that visitors of a link have made."""
+    Wallet.objects.filter(is_organization=False).update(owner_name="")
+    wallet = Wallet.objects.get(is_organization=False)
+    other = api.hosts("Otto")
+    assert "Rosa Bauer by a card" in text(read(browser, f"{url}/wallets"))
+    assert "<bdi>Rosa Bauer</bdi></h1>" in read(browser, f"{url}/wallets/{wallet.pk}")
+    for found in ("wallets?q=bauer", "search?q=rosa+bauer"):
+        shown = read(browser, f"{url}/{found}")
+        assert wallet.wallet_id in shown and other.wallet_id not in shown
+        shown = read(viewer, f"{url}/{found}")
+        assert wallet.wallet_id not in shown
+    masked = read(viewer, f"{url}/wallets")
+    assert MASK in masked and "Rosa" not in masked
+
+
+def test_the_page_of_whom_a_link_was_for_leads_to_the_wallet(browser, url, api, member):
+    offer = {"definitionId": member["definitionId"], "credentialValues": ROSA}
+    made = api.post("/credentials", {**offer, "automaticIssuance": True})
+    card = Credential.objects.get(pk=made["credentialId"])
+    person = f"{url}/credentials/{card.pk}/person"
+    assert "Wallet here" not in read(browser, person)
+    take_offer(api.hosts(""), made["offerUrl"])
+    wallet = Wallet.objects.get(is_organization=False)
+    page = read(browser, person)
+    assert f"/wallets/{wallet.pk}" in page and "Wallet here" in page

@@ -1,29 +1,65 @@
-"""Whom a check names: what its proof shows under the attribute that names the person.
+"""Whom a row names that has no name of its own: a check by a link, or a wallet.
 
-It is read from the sealed proof of the rows that are shown, so it goes with that. The
-definition says which attribute it is, as for `recipientName` of its credentials.
+A check names whom its proof shows under the attribute that names the person, read from
+the sealed proof of the rows that are shown, so it goes with that. The definition says
+which attribute it is, as for `recipientName` of its credentials. A wallet that a holder
+made names whom the organization's first card in it is for.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
+from django.db.models import OuterRef, Subquery
+
 from agency.studio.objects import is_by_link
-from credentials.models import CredentialDefinition
+from credentials.models import Credential, CredentialDefinition
 from credentials.models.credential import MAX_RECIPIENT_NAME
 from tenants import vault
 from tenants.models import Tenant
 from verifications.models import Verification
 from verifications.proofs.policy import Policy, PolicyItem
 from wallets.anoncreds import normalise_name
+from wallets.models import Wallet
+
+TAKEN = (Credential.State.REQUESTED, Credential.State.ISSUED, Credential.State.REVOKED)
+
+
+def name_people(tenant: Tenant, rows: Sequence[Any]) -> None:
+    """Add `named`, whom each answered check by a link, or wallet, names, or "".
+
+    rows: of one page, of any kind, with their connections. Three queries for all checks,
+    one for all wallets, and none without such a row.
+    """
+    name_checks(tenant, rows)
+    name_wallets(tenant, rows)
+
+
+def name_wallets(tenant: Tenant, rows: Iterable[Any]) -> None:
+    """Of those without a name of their holder."""
+    wallets: dict[UUID, Any] = {
+        row.pk: row for row in rows if isinstance(row, Wallet) and not row.name
+    }
+    if not wallets:
+        return
+    offered = Credential.objects.filter(
+        tenant=tenant,
+        role=Credential.Role.ISSUER,
+        thread_id=OuterRef("thread_id"),
+        definition_id=OuterRef("definition_id"),
+    )
+    held = Credential.objects.filter(
+        wallet__in=wallets, role=Credential.Role.HOLDER, state__in=TAKEN
+    )
+    first = held.order_by("wallet", "pk").distinct("wallet")
+    columns = [Subquery(offered.values(name)[:1]) for name in ("pk", "recipient_name")]
+    for key, card, name in first.values_list("wallet", *columns):
+        row = Credential(pk=card, tenant=tenant, recipient_name=name)
+        wallets[key].named = vault.unseal(row, "recipient_name") if name else ""
 
 
 def name_checks(tenant: Tenant, rows: Iterable[Any]) -> None:
-    """Add `named`, whom each answered check by a link names, or "".
-
-    rows: of one page, of any kind, with their connections. Three queries for all, and
-    none without such a check. Over a connection that names the person.
-    """
+    """Over a connection that names the person."""
     checks: dict[UUID, Any] = {
         row.pk: row
         for row in rows
