@@ -70,10 +70,11 @@ def name_checks(tenant: Tenant, rows: Iterable[Any]) -> None:
     }
     if not checks:
         return
-    columns = ("tenant", "policy", "proof")
-    sealed = list(
-        Verification.objects.filter(tenant=tenant, pk__in=checks).only(*columns)
-    )
+    columns = {"tenant", "policy", "proof"}
+    sealed = [row for row in checks.values() if not row.get_deferred_fields() & columns]
+    if unread := checks.keys() - {row.pk for row in sealed}:
+        rows = Verification.objects.filter(tenant=tenant, pk__in=unread)
+        sealed += rows.only(*columns)
     policies = vault.unseal_all(sealed, "policy")
     proofs = vault.unseal_all(sealed, "proof")
     items = {

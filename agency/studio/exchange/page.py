@@ -116,7 +116,8 @@ class ExchangePage(ABC, Generic[Row]):
 
         404 too for connections that the API does not list.
         """
-        row = get_object_or_404(cls.listed().filter(tenant=tenant), pk=object_id)
+        rows = cls.listed().filter(tenant=tenant).select_related("wallet")
+        row = get_object_or_404(rows, pk=object_id)
         row.tenant = tenant
         return cls(row)
 
