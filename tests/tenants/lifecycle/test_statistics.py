@@ -109,15 +109,18 @@ def offers_of(organization, days=7):
 def test_offers_are_counted_with_what_became_of_them(
     busy, acme, django_assert_num_queries
 ):
-    assert (offers_of(busy), offers_of(acme)) == ((2, 1, 1, False), (0, 0, 0, False))
+    assert (offers_of(busy), offers_of(acme)) == (
+        (2, 1, 1, 1, False),
+        (0, 0, 0, 0, False),
+    )
     own = Wallet.of_organization(busy.tenant)
     with django_assert_num_queries(1):
         statistics.count_offers(own, 30, timezone.now())
     issued = Credential.objects.filter(role="issuer", state="Issued")
     issued.update(state="Rejected", issued_at=None)
-    assert offers_of(busy) == (2, 1, 0, False)
+    assert offers_of(busy) == (2, 1, 0, 1, False)
 
 
 def test_of_many_offers_the_newest_are_counted(busy, monkeypatch):
     monkeypatch.setattr(statistics, "MAX_CHANGED", 1)
-    assert offers_of(busy) == (1, 0, 0, True), "the newest is not accepted yet"
+    assert offers_of(busy) == (1, 0, 0, 1, True), "the newest is not accepted yet"
