@@ -84,6 +84,7 @@ class Visitor:
 
 @pytest.fixture
 def visitor(page, world, settings):
+    settings.ACCOUNT_REAUTHENTICATION_TIMEOUT = 3600  # seconds: a walk may take minutes
     page.prefer("light")
     return Visitor(page, world, settings.SESSION_COOKIE_NAME)
 
