@@ -36,7 +36,7 @@ def name_people(tenant: Tenant, rows: Sequence[Any]) -> None:
 
 
 def name_wallets(tenant: Tenant, rows: Iterable[Any]) -> None:
-    """Of those without a name of their holder."""
+    """Name each wallet without a holder's name by the first card in it."""
     wallets: dict[UUID, Any] = {
         row.pk: row for row in rows if isinstance(row, Wallet) and not row.name
     }
@@ -59,7 +59,7 @@ def name_wallets(tenant: Tenant, rows: Iterable[Any]) -> None:
 
 
 def name_checks(tenant: Tenant, rows: Iterable[Any]) -> None:
-    """Over a connection that names the person."""
+    """Name each answered check by a link. Over a connection, that names the person."""
     checks: dict[UUID, Any] = {
         row.pk: row
         for row in rows
