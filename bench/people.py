@@ -133,12 +133,15 @@ def seal_names(tenant):
     with connection.cursor() as cursor:
         cursor.execute("SELECT n, card FROM bench_aged ORDER BY n")
         numbered = cursor.fetchall()
+        # Before the copying: the data key may have to be read again meanwhile.
+        rows = []
+        for number, card.pk in numbered:
+            name = name_of(number)
+            sealed = vault.sealed_value(card, "recipient_name", name)
+            rows.append((number, name, sealed, digests_of(key, beginnings_of(name))))
         with cursor.copy("COPY bench_named FROM STDIN") as copied:
-            for number, card.pk in numbered:
-                name = name_of(number)
-                sealed = vault.sealed_value(card, "recipient_name", name)
-                digests = digests_of(key, beginnings_of(name))
-                copied.write_row((number, name, sealed, digests))
+            for row in rows:
+                copied.write_row(row)
 
 
 def find_measured():

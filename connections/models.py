@@ -24,7 +24,7 @@ from connections.messaging.envelopes import didcomm_endpoint
 from connections.messaging.models import InboundMessage, OutboundMessage, SeenMessage
 from core.database import clock
 from core.database.collation import case_insensitive
-from core.database.compiled_sql import CompiledQuery
+from core.database.compiled_sql import CompiledQuery, update_rows
 from core.errors import WrongState
 from core.states import Transitions, move
 from core.work import transactions
@@ -547,7 +547,7 @@ class Connection(EventSource, NotedRow):
 
         By one statement, without a guard or an event.
         """
-        type(self).objects.filter(pk=self.pk).update(**changes)
+        update_rows(type(self), {"id": self.pk}, changes)
         for name, value in changes.items():
             setattr(self, name, value)
 

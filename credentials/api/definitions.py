@@ -32,6 +32,7 @@ from credentials.api.serializers import (
 )
 from credentials.ledgers import ledger_of
 from credentials.models import CredentialDefinition, DefinitionFormat, Schema
+from credentials.models.definition import WITH_FORMATS
 from credentials.models.schema import build_schema_body
 from tenants.models import Scope, Tenant
 from wallets.anoncreds.objects import SchemaBody
@@ -136,7 +137,7 @@ class CredentialDefinitions(View):
     )
     def list(self, request: Request) -> Response:
         rows = CredentialDefinition.active_of(self.tenant)
-        rows = rows.prefetch_related("other_formats")
+        rows = rows.prefetch_related(WITH_FORMATS)
         return self.list_response(
             CredentialDefinitionContract, rows, CredentialDefinitionQuery
         )

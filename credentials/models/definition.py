@@ -6,9 +6,10 @@ from typing import Any, NamedTuple, Self, TypedDict
 from uuid import UUID
 
 from django.db import models
-from django.db.models import F, Max, Q, QuerySet, Sum
+from django.db.models import F, Max, Prefetch, Q, QuerySet, Sum
 from django.utils import timezone
 
+from core.database.compiled_sql import CompiledQuery
 from core.errors import Conflict, Invalid
 from core.text.days import parse_day
 from core.work.prepared_results import PreparedResults
@@ -30,6 +31,8 @@ from wallets.anoncreds.objects import (
 
 # The used share of the newest registry at which the next one is built.
 BUILD_NEXT_AT = 0.7
+# For prefetch_related() of lists that show the formats.
+WITH_FORMATS = Prefetch("other_formats", to_attr="loaded_formats")
 NO_KEY = ""  # what a definition without AnonCreds has sealed in place of a key
 INTEGER, DATE, BOOLEAN = "integer", "date", "boolean"  # types of claims
 
@@ -263,8 +266,12 @@ class CredentialDefinition(Record, NotedRow):
 
     @cached_property
     def sd_jwt(self) -> Any:
-        """Its DefinitionFormat as SD-JWT VC, or None. One query, unless prefetched."""
-        return next(iter(self.other_formats.all()), None)
+        """Its DefinitionFormat as SD-JWT VC, or None. One query, unless WITH_FORMATS."""
+        loaded = vars(self).get("loaded_formats")
+        found = next(iter(_formats.all(self.pk) if loaded is None else loaded), None)
+        if found:
+            found.definition = self
+        return found
 
     @property
     def design(self) -> dict[str, Any]:
@@ -400,6 +407,12 @@ class CredentialDefinition(Record, NotedRow):
         now = timezone.now()
         rows = CredentialDefinition.objects.filter(pk=self.pk)
         rows.update(deleted_at=now, updated_at=now, reference="", metadata=None)
+
+
+# Typed by what it returns: DefinitionFormat, whose module imports this one.
+_formats: CompiledQuery[Any] = CompiledQuery(
+    lambda pk: CredentialDefinition(pk=pk).other_formats.all(), UUID
+)
 
 
 def format_missing(needed: CredentialFormat) -> Conflict:

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from django.db import models
+from django.db.models import Max
 
-from core.database.compiled_sql import CompiledQuery, update_rows
-from core.work import transactions
+from core.database.base import fetch_rows
 from tenants.models import Record, Tenant
 from wallets.jose import status_token
 from wallets.models import issuer_url
@@ -17,6 +17,17 @@ from wallets.models import issuer_url
 PLACES = 131_072
 # Half of them: a place is then found soon, and says nothing about when it was given.
 MAX_USED = PLACES // 2
+# PostgreSQL counts the bits of a byte as these lists do, from the lowest one.
+TAKE_SQL = """
+UPDATE credentials_tokenstatuslist
+SET taken = set_bit(taken, %(index)s, 1), used = used + 1
+WHERE tenant_id = %(tenant)s
+  AND number = (
+    SELECT max(number) FROM credentials_tokenstatuslist WHERE tenant_id = %(tenant)s
+  )
+  AND used < %(max_used)s AND get_bit(taken, %(index)s) = 0
+RETURNING number
+"""
 
 
 @dataclass(frozen=True)
@@ -57,7 +68,6 @@ class TokenStatusList(Record):
         return f"{issuer_url(self.tenant_id)}/status/{self.number}"
 
     @classmethod
-    @transactions.atomic()
     def take_place(cls, tenant: Tenant) -> Place:
         """Give a random free place to a new credential, in the caller's transaction.
 
@@ -65,32 +75,25 @@ class TokenStatusList(Record):
         it signs the lists for the last time. 404 `not_found` if it was deleted.
         """
         Tenant.put_off_deletion(tenant.pk)
-        found = cls._lock_newest(tenant)
-        assert found.taken, "it has room"
-        taken = bytes(found.taken)
-        index = secrets.randbelow(PLACES)
-        while status_token.status_at(taken, 1, index):
+        while True:
             index = secrets.randbelow(PLACES)
-        changed = status_token.with_bits(taken, [index])
-        update_rows(cls, {"id": found.pk}, {"taken": changed, "used": found.used + 1})
-        return Place(found.uri, index)
+            given = {"tenant": tenant.pk, "index": index, "max_used": MAX_USED}
+            for (number,) in fetch_rows(TAKE_SQL, given):
+                return Place(cls(tenant=tenant, number=number).uri, index)
+            cls._make_room(tenant)
 
     @classmethod
-    def _lock_newest(cls, tenant: Tenant) -> "TokenStatusList":
-        """Lock the newest list that has room. A new one, if there is none."""
-        found = _locked_newest.first(tenant.pk)
-        if found and found.taken and found.used < MAX_USED:
-            return found
-        number = found.number + 1 if found else 1
-        # Another call may make it at the same time: then this one waits for it.
+    def _make_room(cls, tenant: Tenant) -> None:
+        """Begin a list, if the newest one gives no places any more."""
+        lists = cls.objects.filter(tenant=tenant)
+        newest = lists.aggregate(newest=Max("number"))["newest"] or 0
+        with_room = lists.filter(used__lt=MAX_USED, taken__isnull=False)
+        if with_room.filter(number=newest).exists():
+            return
         none = bytes(PLACES // 8)
-        TokenStatusList.objects.bulk_create(
-            [TokenStatusList(tenant=tenant, number=number, bits=none, taken=none)],
-            ignore_conflicts=True,
-        )
-        found = _locked_newest.first(tenant.pk)
-        assert found, "this call or another one has made it"
-        return found
+        made = cls(tenant=tenant, number=newest + 1, bits=none, taken=none)
+        # Another call may make it at the same time: then this one waits for it.
+        cls.objects.bulk_create([made], ignore_conflicts=True)
 
     @classmethod
     def revoke_places(cls, tenant_id: UUID, places: Iterable[Place]) -> None:
@@ -108,14 +111,3 @@ class TokenStatusList(Record):
         for row in rows.order_by("number").select_for_update(no_key=True):
             bits = status_token.with_bits(bytes(row.bits), by_number[row.number])
             cls.objects.filter(pk=row.pk).update(bits=bits, version=row.version + 1)
-
-
-_locked_newest = CompiledQuery(
-    lambda tenant: (
-        TokenStatusList.objects.filter(tenant=tenant)
-        .defer("bits")
-        .order_by("-number")
-        .select_for_update(no_key=True)[:1]
-    ),
-    UUID,
-)

@@ -68,6 +68,7 @@ def _take_request(found: Grant, proof: Proof) -> tuple[int, Any]:
     if grant is None:
         raise _denied()
     credential = grant.credential
+    credential.definition = found.credential.definition  # which never changes
     if grant.key_thumbprint:
         if grant.key_thumbprint != proof.thumbprint:
             raise _denied()

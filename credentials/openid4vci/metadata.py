@@ -6,6 +6,7 @@ from uuid import UUID
 from django.conf import settings
 
 from credentials.models import CredentialDefinition
+from credentials.models.definition import WITH_FORMATS
 from credentials.openid4vci.offers import CODE_GRANT, configuration_id
 from tenants.models import Tenant
 from wallets.jose import signing
@@ -33,7 +34,7 @@ def issuer_metadata(tenant: Tenant) -> Metadata:
         "display": [display],
         "credential_configurations_supported": {
             configuration_id(one): configuration_of(one)
-            for one in definitions.prefetch_related("other_formats")
+            for one in definitions.prefetch_related(WITH_FORMATS)
         },
     }
 
