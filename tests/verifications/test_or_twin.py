@@ -7,12 +7,13 @@ from connections.protocols.discover_features import DISCLOSE
 from core.errors import Conflict
 from credentials.models import CredentialDefinition
 from tests.agency.holders.links.test_kiosks import Screen, take_answer
+from tests.support.erasing import worker_erases
 from tests.support.errors import assert_error, error_of
 from tests.support.own_webvh import row_of
 from tests.support.people import Organization
 from tests.support.pictures import storage
 from tests.support.twins import VALUES, alice, badge, faber, twin, twin_path
-from tests.tenants.lifecycle.test_erasure import finish, no_pause
+from tests.tenants.lifecycle.test_erasure import no_pause
 from verifications.models import Verification
 from verifications.proofs.policy import (
     DEFINITION,
@@ -84,7 +85,7 @@ def test_the_twin_of_a_deleted_organization_is_taken(
     alice.receives(faber, twin, VALUES)
     faber.delete(f"/tenants/{faber.tenant.public_id}")
     if is_erased:
-        finish()
+        worker_erases()
     proven = verify(acme, alice, policy_about(restriction_to(badge)))
     assert proven["isValid"], proven["checks"]
     assert proven["proof"]["level"]["credentialDefinitionId"] == twin["definitionId"]

@@ -18,6 +18,7 @@ from tenants.lifecycle import freezing
 from tenants.models import DataKey, Erasure, Tenant
 from tests.credentials.openid4vci.conftest import card, offers, phone  # noqa: F401
 from tests.support import races
+from tests.support.erasing import worker_erases
 from tests.support.killed_worker import KilledClient
 from tests.support.openid_wallet import OpenIdWallet
 from tests.support.sd_jwt import Authority as OtherAuthority
@@ -90,7 +91,7 @@ def test_lists_and_types_stay_when_their_organization_is_erased(faber, held, rev
         assert held.metadata("jwt-vc-issuer") == before[1]
         assert held.read(f"{issuer_url(faber.tenant.pk)}/status/9").status_code == 404
         assert held.post("nonce").status_code == 404
-        finish()
+        finish(step=10)
     assert not Tenant._base_manager.filter(pk=faber.tenant.pk).exists()
     assert not SigningKey.objects.filter(purpose="credentials").exists()
     assert not TokenStatusList.objects.exists()
@@ -103,7 +104,7 @@ def test_old_credentials_are_judged_by_what_is_left(acme, faber, ask, held, revo
     for _ in ("hidden", "erased"):
         assert answer(acme, ask, held)["isValid"], "a new request"
         assert codes(answer(acme, ask, revoked)) == {"revoked"}
-        finish()
+        worker_erases()
     held.answer(before["walletLinks"]["openid4vp"])
     assert verification(acme, before)["isValid"], "a request of before"
     LastDocument.objects.filter(path__contains="/status/").delete()
@@ -130,7 +131,7 @@ def test_restrictions_find_a_type_of_an_erased_organization(
     body["attributes"][0]["restrictions"] = [{member: only[member]}]
     body |= {"predicates": [], "revocationRequirement": None}
     delete(faber)
-    finish()
+    worker_erases()
     asked = ask(**body)
     held.answer(asked["walletLinks"]["openid4vp"])
     assert verification(acme, asked)["isValid"]
@@ -140,7 +141,7 @@ def test_a_key_with_uploaded_certificates_counts_too(acme, faber, ask, offers, p
     SigningKey.upload(faber.tenant, OtherAuthority().certify_key(faber.tenant))
     phone.take(offers()["link"])
     delete(faber)
-    finish()
+    worker_erases()
     assert answer(acme, ask, phone)["isValid"]
 
 
@@ -161,7 +162,7 @@ def test_a_killed_deletion_leaves_all_as_it_was(faber, held):
     assert read_list(held, listed).token.payload["exp"] < time.time() + 2 * 86_400
     faber.client = client
     delete(faber)
-    finish()
+    worker_erases()
     assert read_list(held, listed).status_of(listed["idx"]) == 0
 
 
