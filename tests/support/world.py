@@ -233,16 +233,21 @@ class World:
         """Ids by the names in the API's paths; those of one API are under its part."""
         webhook = self.webhook()
         sent = self.faber.post(f"/webhooks/{webhook}/example", EXAMPLE)
-        of_organization, of_wallet = (self.ids_of(side) for side in (0, 1))
-        return of_organization | {
+        return self.known_ids() | {
             "bulkId": self.bulk(),
             "webhookId": webhook,
             "deliveryId": sent["deliveryId"],
-            "holderId": self.simulated["holderId"],
             "keyId": self.another_key(),
             "mailingId": self.mailing(),
-            "kioskId": self.kiosk["kioskId"],
             "trustAnchorId": self.another_anchor(),
+        }
+
+    def known_ids(self):
+        """Those of what the world has already."""
+        of_organization, of_wallet = (self.ids_of(side) for side in (0, 1))
+        return of_organization | {
+            "holderId": self.simulated["holderId"],
+            "kioskId": self.kiosk["kioskId"],
             "tenantId": str(self.faber.tenant.public_id),
             "networkId": "local",
             "verificationDefinitionId": self.stored_policy,

@@ -74,7 +74,7 @@ def test_parameters_that_nobody_reads_are_400_and_nothing_is_done(world):
 
 
 def test_a_parameter_that_comes_twice_is_400(world):
-    ids = world.api_ids()
+    ids = world.known_ids()
     path = f"/api/wallets?walletId=other&walletId={ids['walletId']}"
     refused = world.faber.send("delete", path)
     assert_error(refused, 400, "invalid_request")

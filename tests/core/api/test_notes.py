@@ -62,13 +62,13 @@ def notes_of(answer):
 def listed(world, path, **query):
     """The ids in the list of this kind of object."""
     place, key = OBJECTS[path]
-    place = filled(place, world.api_ids())
+    place = filled(place, world.known_ids())
     return [one[key] for one in world.faber.get(place, **query)]
 
 
 @every_object
 def test_an_owner_notes_changes_and_clears(world, path):
-    place = filled(path, world.api_ids())
+    place = filled(path, world.known_ids())
     before = patch(world.faber, place)
     assert notes_of(before) == {}
     noted = patch(world.faber, place, **NOTES)
@@ -86,9 +86,9 @@ def test_an_owner_notes_changes_and_clears(world, path):
 
 @every_object
 def test_what_is_noted_is_found_sorted_and_paged_by_its_reference(world, path):
-    place = filled(path, world.api_ids())
+    place = filled(path, world.known_ids())
     list_path, key = OBJECTS[path]
-    list_path = filled(list_path, world.api_ids())
+    list_path = filled(list_path, world.known_ids())
     patch(world.faber, place, **NOTES)
     [found] = world.faber.get(list_path, reference="order%204711")
     assert notes_of(found) == NOTES
@@ -108,11 +108,11 @@ def test_a_change_of_notes_is_seen_by_a_sync(world, kind):
 
 @every_object
 def test_a_key_without_values_gets_no_metadata(world, path):
-    place = filled(path, world.api_ids())
+    place = filled(path, world.known_ids())
     scopes = ("read", "issue", "verify", "connect", "wallets")
     blind = with_scopes(world.faber, *scopes)
     assert notes_of(patch(blind, place, **NOTES)) == {"reference": "order 4711"}
-    list_path = filled(OBJECTS[path][0], world.api_ids())
+    list_path = filled(OBJECTS[path][0], world.known_ids())
     [found] = blind.get(list_path, reference="order%204711")
     assert "metadata" not in found
     assert notes_of(patch(world.faber, place)) == NOTES
@@ -120,7 +120,7 @@ def test_a_key_without_values_gets_no_metadata(world, path):
 
 @every_object
 def test_metadata_is_sealed(world, path):
-    patch(world.faber, filled(path, world.api_ids()), **NOTES)
+    patch(world.faber, filled(path, world.known_ids()), **NOTES)
     kinds = (Connection, Credential, Verification, CredentialDefinition)
     rows = [row for kind in kinds for row in kind.objects.exclude(metadata=None)]
     assert all(b"desk" not in bytes(row.metadata) for row in rows)
@@ -163,7 +163,7 @@ SENDS_POLICY = "/verifications/policy/{policyId}/connections/{connectionId}"
 @pytest.mark.parametrize("path", [*OBJECTS, SENDS_POLICY])
 def test_every_call_refuses_what_cannot_be_noted(world, path):
     method = "put" if path == SENDS_POLICY else "patch"
-    place = filled(path, world.api_ids())
+    place = filled(path, world.known_ids())
     response = world.faber.send(method, place, {"metadata": {"desk": ""}})
     assert_error(response, 400, "invalid_request")
     assert [*response.json()["errors"]] == ["metadata.desk"]
