@@ -23,6 +23,7 @@ from tests.fixtures import (
 )
 from tests.support.keys import resize_at_once, stored_spare_key
 from tests.support.paths import ROOT
+from tests.support.texts import CHARACTERS
 from wallets import anoncreds
 from wallets.anoncreds import SubProof
 
@@ -352,7 +353,9 @@ def test_whole_numbers_of_32_bits_stand_for_themselves_and_all_else_for_its_hash
 @settings(deadline=None)
 @given(
     st.one_of(
-        st.text(), st.integers().map(str), st.from_regex(r"\A[ +-]?[0-9_٠-٩]{1,11}\Z")
+        st.text(CHARACTERS),
+        st.integers().map(str),
+        st.from_regex(r"\A[ +-]?[0-9_٠-٩]{1,11}\Z", alphabet=CHARACTERS),
     )
 )
 def test_the_encoding_is_that_of_the_library(raw):

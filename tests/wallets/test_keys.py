@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from core.errors import PeerError
 from tests.fixtures.wire_vectors import SEED_A, SEED_B, VECTORS, VERKEY_A, VERKEY_B
+from tests.support.texts import CHARACTERS
 from wallets import keys
 
 NONCE = bytes(keys.NONCE_BYTES)
@@ -50,7 +51,7 @@ def test_bytes_to_which_nothing_can_be_encrypted_are_no_verkey():
     assert refused.value.code == "bad_key"
 
 
-@given(st.text(max_size=200))
+@given(st.text(CHARACTERS, max_size=200))
 def test_any_text_is_a_key_or_refused(text):
     try:
         assert len(keys.decode_key(text)) == 32

@@ -11,6 +11,7 @@ from connections.didcomm.envelope import Sender
 from connections.didcomm.message import decode_bytes, encode_bytes
 from core.errors import PeerError
 from tests.fixtures.wire_vectors import SEED_A, SEED_B, VECTORS, VERKEY_A, VERKEY_B
+from tests.support.texts import CHARACTERS
 from wallets import keys
 
 ALICE = Sender(VERKEY_A, SEED_A)
@@ -126,7 +127,11 @@ def test_any_bytes_are_refused(data):
 
 
 JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.text(CHARACTERS, max_size=8),
     lambda inner: (
         st.lists(inner, max_size=4)
         | st.dictionaries(
