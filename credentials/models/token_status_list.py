@@ -93,7 +93,7 @@ class TokenStatusList(Record):
         none = bytes(PLACES // 8)
         made = cls(tenant=tenant, number=newest + 1, bits=none, taken=none)
         # Another call may make it at the same time: then this one waits for it.
-        cls.objects.bulk_create([made], ignore_conflicts=True)
+        TokenStatusList.objects.bulk_create([made], ignore_conflicts=True)
 
     @classmethod
     def revoke_places(cls, tenant_id: UUID, places: Iterable[Place]) -> None:
