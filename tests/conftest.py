@@ -13,6 +13,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from django.core import management
 from django.core.cache import cache
 from django.db import connection
 from django.test import Client, TransactionTestCase, override_settings
@@ -151,7 +152,8 @@ def django_db_setup(
     """
     kept = django_db_keepdb and not django_db_createdb
     with django_db_blocker.unblock(), pytest.MonkeyPatch.context() as patch:
-        # `migrate` refuses a pooler; of a copy there is nothing to migrate.
+        if os.environ[servers.OWN_DATABASE]:  # a copy has nothing to migrate
+            patch.setattr(management, "call_command", lambda *_, **__: None)
         patch.setattr(checks, "what_is_kept", lambda: sessions.Kept.SESSIONS)
         made = setup_databases(0, False, keepdb=kept, serialized_aliases=set())
     with pytest.MonkeyPatch.context() as patch:
@@ -159,6 +161,7 @@ def django_db_setup(
         with django_db_blocker.unblock():
             database.clear()  # what `migrate` has made, as after each test
         yield
+    database.close_sessions()
     with django_db_blocker.unblock():
         database.end_other_sessions()
         # One of our own server ends with it. Behind a pooler it is in use until then.

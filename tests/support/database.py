@@ -10,9 +10,12 @@ from typing import Any
 import psycopg
 import pytest
 from django.core.cache import cache as shared_cache
-from django.db import connection, transaction
+from django.db import connection
 
+from core.database.options import MARK
+from core.database.pool import Connection
 from core.valkey import rate_limits
+from core.version import __version__
 from credentials.models import name_search
 from tenants import vault
 from tests.support import servers
@@ -39,8 +42,39 @@ def clear(_: Any = None) -> None:
     Django's `flush` truncates each table, which makes new files for all of them and
     their indexes, and writes permissions and content types again.
     """
-    with connection.cursor() as cursor:
-        cursor.execute(statements())
+    session_without_triggers().execute("SELECT pg_temp.clear()")
+
+
+SESSIONS: dict[str, Connection] = {}  # by the URLs of their databases
+
+
+def session_without_triggers() -> Connection:
+    """A session beside those of the tests, which deletes and restores their rows.
+
+    Without triggers the order of the tables does not matter: foreign keys are triggers
+    too. A session that turns them off and on again plans all of its prepared statements
+    anew, those of the product too, so this one never turns them on.
+    """
+    server = os.environ.get(servers.DIRECT) or os.environ["DATABASE_URL"]
+    url = same_server(server, connection.settings_dict["NAME"])
+    found = SESSIONS.get(url)
+    if found and found.has_unread_data():  # a test has ended it
+        found.close()
+    if not found or found.closed:
+        found = SESSIONS[url] = Connection.connect(
+            url,
+            autocommit=True,
+            prepare_threshold=0,
+            application_name=f"{MARK}{__version__} tests",  # of no older version
+            options="-c session_replication_role=replica -c statement_timeout=30s",
+        )
+        found.execute(function())
+    return found
+
+
+def close_sessions() -> None:
+    for session in SESSIONS.values():
+        session.close()
 
 
 class Template:
@@ -103,13 +137,22 @@ def save() -> dict[str, bytes]:
 
 
 def restore(saved: dict[str, bytes]) -> None:
-    with transaction.atomic(), connection.cursor() as cursor:
-        cursor.execute("SET LOCAL session_replication_role = replica")
-        for table, rows in saved.items():
-            with cursor.copy(f"COPY {table} FROM STDIN") as target:
-                target.write(rows)
-        # The transaction may be that of the whole test, which needs its triggers.
-        cursor.execute("SET LOCAL session_replication_role = origin")
+    """Write the rows, in the transaction of the whole test if there is one."""
+    if connection.in_atomic_block:
+        with connection.cursor() as cursor:
+            cursor.execute("SET LOCAL session_replication_role = replica")
+            write_rows(cursor, saved)
+            cursor.execute("SET LOCAL session_replication_role = origin")
+        return
+    session = session_without_triggers()
+    with session.transaction(), session.cursor() as cursor:
+        write_rows(cursor, saved)
+
+
+def write_rows(cursor: Any, saved: dict[str, bytes]) -> None:
+    for table, rows in saved.items():
+        with cursor.copy(f"COPY {table} FROM STDIN") as target:
+            target.write(rows)
 
 
 def read_rows(cursor: Any, table: str) -> bytes:
@@ -164,20 +207,17 @@ def tables_of_tests() -> list[str]:
     return [connection.ops.quote_name(name) for name in found if name not in KEPT]
 
 
-@cache
-def statements() -> str:
-    """The SQL of `clear`.
+def function() -> str:
+    """The SQL that makes the function of `clear`, whose statements are planned once.
 
     The lock waits for transactions of threads that still write, as TRUNCATE would.
-    Without triggers the order of the tables does not matter: foreign keys are triggers
-    too.
     """
     tables = tables_of_tests()
     lines = [
-        "BEGIN",
-        "SET LOCAL session_replication_role = replica",
         f"LOCK TABLE {', '.join(tables)} IN SHARE ROW EXCLUSIVE MODE",
         *(f"DELETE FROM {table}" for table in tables),
-        "COMMIT",
     ]
-    return ";\n".join(lines)
+    return (
+        "CREATE FUNCTION pg_temp.clear() RETURNS void LANGUAGE plpgsql "
+        f"AS $$ BEGIN {'; '.join(lines)}; END $$"
+    )

@@ -24,6 +24,7 @@ from agency.devtools.embedded import start_servers, temporary_home
 
 WORKER = "PYTEST_XDIST_WORKER"  # set by pytest-xdist: gw0, gw1, ...
 HOME = "TESTS_HOME"  # where our servers are
+DIRECT = "TESTS_DIRECT_URL"  # of PostgreSQL, if PgBouncer stands before it
 POOLER = "TESTS_POOLER"  # whether PgBouncer stands before PostgreSQL
 OWN_DATABASE = "TESTS_OWN_DATABASE"  # set when PostgreSQL is one of ours
 
@@ -61,7 +62,8 @@ def start(config: pytest.Config) -> None:
         # Its modules are plugins, which are loaded after this one.
         from tests.support.pgbouncer import pgbouncer
 
-        pooler = pgbouncer(os.environ["DATABASE_URL"], home / "pooler")
+        os.environ[DIRECT] = os.environ["DATABASE_URL"]
+        pooler = pgbouncer(os.environ[DIRECT], home / "pooler")
         os.environ["DATABASE_URL"] = servers.enter_context(pooler).url
 
 
@@ -72,6 +74,7 @@ def of_worker(name: str) -> dict[str, str]:
     """
     if os.environ[OWN_DATABASE] and name != "gw0":
         del os.environ["DATABASE_URL"]
+        os.environ.pop(DIRECT, None)
     os.environ["REDIS_URL"] = broker_of(name, os.environ["REDIS_URL"])
     home = Path(os.environ[HOME], name)
     home.mkdir()
