@@ -12,11 +12,15 @@ from tests.support.people import Organization
 HOST = "agency.example.org"
 
 
-def on_webvh(settings, name="Faber"):
-    """An organization on the network `webvh`, at a public host."""
+def at_public_host(settings):
     settings.PUBLIC_URL = f"https://{HOST}"
     settings.ALLOWED_HOSTS = ["testserver", f".{HOST}"]
     settings.REVOCATION_FIRST_REGISTRY_SIZE = 8
+
+
+def on_webvh(settings, name="Faber"):
+    """An organization on the network `webvh`, at a public host."""
+    at_public_host(settings)
     return Organization(name, network_id="webvh")
 
 
