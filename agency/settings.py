@@ -203,7 +203,7 @@ WEBHOOK_ADDRESS_CALLS = env.int("WEBHOOK_ADDRESS_CALLS", default=64)
 # Messages to other agents that it posts at a time; to one endpoint [up to three quarters
 # of them](reliability.md#strangers-and-neighbours).
 MESSAGE_THREADS = env.int("MESSAGE_THREADS", default=64)
-# Days that events and their deliveries are kept.
+# Days that events and their deliveries are kept; their calls up to a day longer.
 EVENT_RETENTION_DAYS = env.int("EVENT_RETENTION_DAYS", default=30)
 # Days that messages between agents are kept once done ([what is
 # kept](operations/erasure.md)).

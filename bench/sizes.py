@@ -80,6 +80,7 @@ def forget():
     ):
         while delete_old():
             pass
+    Attempt.objects.all().delete()  # as their table, when the day is over
 
 
 def forget_values():

@@ -40,6 +40,7 @@ from tests.support.people import Organization, Provider
 from tests.support.steps import restore_faber, step
 from tests.support.tools import is_judging
 from tests.support.world import World
+from webhooks.delivery import days_of_calls
 
 SLOW_FOLDERS = {"chaos", "devtools", "interop", "releases"}
 
@@ -160,6 +161,7 @@ def django_db_setup(
         patch.setattr(TransactionTestCase, "_fixture_teardown", database.clear)
         with django_db_blocker.unblock():
             database.clear()  # what `migrate` has made, as after each test
+            days_of_calls.make_days()  # its own server may be of another day
         yield
     database.close_sessions()
     with django_db_blocker.unblock():

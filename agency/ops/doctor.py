@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import wait
 from contextlib import suppress
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from typing import Any, NamedTuple
@@ -41,7 +41,7 @@ from agency.ops import (
 from agency.ops.backups import age as backup_age
 from agency.ops.health import Probe
 from agency.ops.models import Heartbeat
-from core.database import sessions
+from core.database import partitions, sessions
 from core.database.base import is_outage
 from core.errors import AgencyError
 from core.telemetry.logs import without_secrets
@@ -52,6 +52,7 @@ from credentials.ledgers import ledger_of
 from credentials.ledgers.webvh import own_did, served_logs
 from credentials.models import WebvhDid
 from tenants.models import Network, Tenant
+from webhooks.delivery import days_of_calls
 from webhooks.events import timeline
 
 TIMEOUT_SECONDS = 10.0
@@ -62,6 +63,7 @@ MAX_HOSTS = 20  # domains of did:webvh that are asked, by chance
 CERTIFICATE_DAYS = 14
 SIGNING_DAYS = 30  # an authority signs them by hand
 BACKUP_DAYS = 2
+DROPPED_WITHIN = timedelta(days=2)
 LITTLE_BYTES = 1024**3
 FULL_BYTES = 100 * 1024**2
 SHORTEST_SECRET = 5  # a shorter one would be found in any word
@@ -289,6 +291,20 @@ def check_migrations() -> Findings:
             "the former one go on meanwhile: docs/operations/upgrade.md."
         )
         yield Finding("migrations", ERROR, text, advice)
+
+
+def check_partitions() -> Findings:
+    table, since = days_of_calls.TABLE, days_of_calls.kept_since() - DROPPED_WITHIN
+    days, old = partitions.days_ahead(table), partitions.list_old(table, since)
+    if days < partitions.FEW_DAYS or old:
+        found = f"{max(days, 0)} are made ahead, {len(old)} not dropped"
+        yield Finding(
+            "partitions",
+            WARNING,
+            f"The partitions of {table} are not looked after: {found}.",
+            "Look whether beat and worker run, and for transactions that stay open. The "
+            "user of DATABASE_URL must own the table and may CREATE in its schema.",
+        )
 
 
 def check_clock() -> Findings:
@@ -652,6 +668,7 @@ CHECKS: dict[str, Callable[[], Findings]] = {
     "database": check_database,
     "transactions": check_server,
     "migrations": check_migrations,
+    "partitions": check_partitions,
     "clock": check_clock,
     "timeline": check_timeline,
     "broker": check_broker,

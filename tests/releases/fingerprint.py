@@ -1,6 +1,7 @@
 """Everything that PostgreSQL knows of the schema of a database, in comparable words.
 
-The order of a table's columns is left out: no statement of ours goes by it.
+The order of a table's columns is left out: no statement of ours goes by it. So are
+partitions, which depend on the day.
 """
 
 import hashlib
@@ -15,6 +16,7 @@ QUERIES = {
     "table": """
         SELECT concat_ws(' ', relname, relkind, relpersistence, reloptions::text)
         FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind <> 'i'
+            AND NOT relispartition
     """,
     "column": """
         SELECT concat_ws(' ', relname, attname, format_type(atttypid, atttypmod),
@@ -24,18 +26,19 @@ QUERIES = {
         LEFT JOIN pg_attrdef ON adrelid = attrelid AND adnum = attnum
         LEFT JOIN pg_collation ON pg_collation.oid = attcollation
         WHERE relnamespace = 'public'::regnamespace AND relkind <> 'i'
-            AND attnum > 0 AND NOT attisdropped
+            AND attnum > 0 AND NOT attisdropped AND NOT relispartition
     """,
     "constraint": """
         SELECT concat_ws(' ', conrelid::regclass, conname, convalidated,
             pg_get_constraintdef(oid))
         FROM pg_constraint WHERE connamespace = 'public'::regnamespace
+            AND conrelid NOT IN (SELECT oid FROM pg_class WHERE relispartition)
     """,
     "index": """
         SELECT concat_ws(' ', pg_get_indexdef(indexrelid), indisvalid, indisready,
             indisreplident, indisclustered)
         FROM pg_index JOIN pg_class ON pg_class.oid = indexrelid
-        WHERE relnamespace = 'public'::regnamespace
+        WHERE relnamespace = 'public'::regnamespace AND NOT relispartition
     """,
     "trigger": """
         SELECT concat_ws(' ', pg_get_triggerdef(oid), tgenabled)

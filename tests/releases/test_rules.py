@@ -60,6 +60,7 @@ BREAKING = {
     rf"ALTER TABLE {TABLE} [^;]*\bDROP DEFAULT\b": "db_default",
     rf"DROP TABLE {TABLE}": "dropping it a release later",
 }
+CREATED = rf"CREATE TABLE {TABLE} \("
 CHANGE = rf"(?:^|;)\s*(?:UPDATE|DELETE FROM|INSERT INTO) {TABLE}"
 # Each takes a lock that is kept until the migration is committed.
 LOCKING = rf"(?:ALTER TABLE|REFERENCES|DROP TABLE) {TABLE}"
@@ -76,8 +77,11 @@ def faults_of(statements, existing):
     """What is wrong with the statements of one migration. existing: tables of before."""
     large = set(existing) - SMALL
     faults, locking, locked = [], set(), set()
+    # A new table may take the name of one of before, for processes of before too.
+    replaced = {name for one in statements for name in re.findall(CREATED, one.sql)}
     for one in statements:
-        for rules, tables in ((SLOW, large), (BREAKING, set(existing))):
+        large -= set(re.findall(CREATED, one.sql))
+        for rules, tables in ((SLOW, large), (BREAKING, set(existing) - replaced)):
             for pattern, better in rules.items():
                 found = set(re.findall(pattern, one.sql, re.IGNORECASE))
                 faults += [
@@ -139,6 +143,12 @@ def test_the_rules_find(sql):
         ('UPDATE "tenants_tenant" SET a = 1', True),
         ('CREATE INDEX "a" ON "tenants_tenant" ("did")', True),
         ('CREATE TABLE "new" ("a" bytea NOT NULL UNIQUE)', True),
+        (
+            "ALTER TABLE wallets_key RENAME TO wallets_key_before; "
+            "CREATE TABLE wallets_key (LIKE wallets_key_before); "
+            "CREATE INDEX a ON wallets_key (did)",
+            True,
+        ),
     ],
 )
 def test_the_rules_allow(sql, is_atomic):
@@ -203,5 +213,5 @@ def test_new_migrations_lock_no_table_for_long(former):
     faults = [fault for one in statements.values() for fault in faults_of(one, before)]
     assert faults == []
     after = files_of_tables()
-    rewritten = [name for name, file in before.items() if after.get(name) != file]
+    rewritten = [name for name, file in before.items() if file not in after.values()]
     assert rewritten == []

@@ -166,9 +166,9 @@ def tables_to_copy() -> list[str]:
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT table_name, string_agg(quote_ident(column_name), ', ') "
-            "FROM information_schema.columns JOIN pg_tables "
-            "ON schemaname = table_schema AND tablename = table_name "
-            "WHERE table_schema = 'public' AND is_generated = 'NEVER' "
+            "FROM information_schema.columns JOIN pg_class "
+            "ON relname = table_name AND relnamespace = 'public'::regnamespace "
+            "AND relkind = 'r' WHERE table_schema = 'public' AND is_generated = 'NEVER' "
             "AND NOT table_name = ANY(%s) GROUP BY 1 ORDER BY 1",
             [list(KEPT)],
         )

@@ -69,7 +69,8 @@ def test_a_run_is_bounded_and_the_next_goes_on(webhook_with_calls, monkeypatch):
     days_pass(31)
     with CaptureQueriesContext(connection) as captured:
         retention.delete_old_events()
-    assert len(captured) <= 4 * batches.MAX_BATCHES, "with BEGIN and COMMIT"
+    looks = 4  # at the partitions
+    assert len(captured) <= 4 * batches.MAX_BATCHES + looks, "with BEGIN and COMMIT"
     assert count_rows() == [0, 3, 3], "calls first, events last"
     while retention.delete_old_events():
         pass

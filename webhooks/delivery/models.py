@@ -169,7 +169,10 @@ RESTARTED: dict[str, Any] = {
 
 
 class Attempt(models.Model):
-    """One call of a webhook. `answer`: the encrypted start of the response body."""
+    """One call of a webhook. `answer`: the encrypted start of the response body.
+
+    Its table is in partitions by day (core/database/partitions.py).
+    """
 
     TENANT_LOOKUP = "delivery__webhook__tenant"
 

@@ -2,15 +2,19 @@
 
 import logging
 from collections.abc import Collection, Sequence
+from contextlib import suppress
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from django.db import connection, transaction
+from django.db import Error, connection, transaction
+from uuid_utils.compat import uuid7
 
 from core import faults
 from core.database import clock
+from core.database.uuids import unix_milliseconds
 from tenants import vault
+from webhooks.delivery import days_of_calls
 from webhooks.delivery.endpoints import Webhook
 from webhooks.delivery.health import update_health
 from webhooks.delivery.models import (
@@ -76,6 +80,8 @@ def record_all(finished: Sequence[Finished], growing: Collection[UUID] = ()) -> 
         return
     except Exception:  # a bug or a lost database must not stop the loop
         logger.exception("%s outcomes were not recorded together", len(finished))
+    with suppress(Error):  # it may be of a day without a partition, which has one now
+        days_of_calls.make_days()
     calls: dict[UUID, list[Finished]] = {}
     for delivery, outcome in finished:
         key = delivery.leader_id or delivery.pk
@@ -136,8 +142,13 @@ def build_attempt(delivery: Delivery, outcome: Outcome) -> Attempt:
 
     Its `answer` is the start of the response's body, sealed: at most MAX_ANSWER_BYTES
     (call.py), None without a body. May read the data key from the database.
+
+    The time in its id is PostgreSQL's, by which the partitions are made: a host whose
+    clock is wrong would record nothing.
     """
+    nanoseconds = unix_milliseconds(clock.now()) * 10**6
     attempt = Attempt(
+        id=uuid7(nanoseconds=nanoseconds),
         delivery=delivery,
         number=delivery.calls + 1,
         started_at=outcome.started_at,

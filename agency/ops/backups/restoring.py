@@ -31,7 +31,7 @@ WHERE datname = current_database() AND pid <> pg_backend_pid()
     AND backend_type = 'client backend'
 """
 # All tables, sequences and functions of the schema, but those of extensions. The sequence
-# of a column goes with its table.
+# of a column goes with its table, and a partition with its parent.
 DROP_ALL_SQL = b"""
 DO $$
 DECLARE statement text;
@@ -39,6 +39,7 @@ BEGIN
     FOR statement IN
         SELECT format('DROP TABLE IF EXISTS %s CASCADE', oid::regclass) FROM pg_class
         WHERE relnamespace = current_schema()::regnamespace AND relkind IN ('r', 'p')
+            AND NOT relispartition
         UNION ALL
         SELECT format('DROP SEQUENCE IF EXISTS %s CASCADE', oid::regclass) FROM pg_class
         WHERE relnamespace = current_schema()::regnamespace AND relkind = 'S'

@@ -51,6 +51,7 @@ from tenants.models import (
 )
 from tenants.models.organizations import PICTURE
 from tenants.pictures import storage_path
+from webhooks.delivery import days_of_calls
 
 ACTOR = audit.actor_of_command("import_organization")
 # Of one transaction: well below a second.
@@ -381,6 +382,9 @@ def insert_rows(part: Part, given: Iterable[bytes], load: Load) -> None:
             cursor.execute(LOCK_NETWORKS_SQL)
             for statement in (NUMBER_SQL, RAISE_SQL, RAISE_FORMER_SQL):
                 cursor.execute(statement)
+        if part.table == days_of_calls.TABLE:  # the file may be older than these
+            oldest = days_of_calls.first_kept()
+            cursor.execute("DELETE FROM moved WHERE id < %s", [oldest])
         changes = {"created_at": "LEAST(created_at, now())"} | part.changes
         values = ", ".join(changes.get(name, f'"{name}"') for name in part.columns)
         cursor.execute(

@@ -25,11 +25,14 @@ from core.valkey import rate_limits
 from core.version import __version__, describe_version
 from core.work.waiting import seconds_left
 from tests.factories import HeartbeatFactory, NetworkFactory, TenantFactory
+from tests.support.days import later
 from tests.support.http_endpoints import answers, certificate, serving
 from tests.support.paths import DOCS, ROOT
 from wallets.models import SigningKey
+from webhooks.delivery import days_of_calls
 from webhooks.events import timeline
 
+__all__ = ["later"]  # the fixture
 pytestmark = pytest.mark.django_db(transaction=True)
 AWAY = Unavailable("ledger_unavailable", "away")
 
@@ -152,7 +155,7 @@ def test_before_the_processes_start_they_are_not_missed():
 
 
 def test_the_servers_of_the_tests_are_well():
-    for name in ("keys", "migrations", "clock", "storage"):
+    for name in ("keys", "migrations", "partitions", "clock", "storage"):
         assert names(doctor.CHECKS[name]) == []
 
 
@@ -198,6 +201,22 @@ def test_a_server_that_does_not_tell_its_timeline_is_found(monkeypatch):
     assert names(doctor.check_timeline) == [("timeline", "warning")]
     # Nothing else fails for it.
     fail_over.note_switch(connection.connection)
+
+
+def test_partitions_that_nobody_makes_or_drops_are_found(later):
+    assert names(doctor.check_partitions) == []
+    later(11)
+    assert names(doctor.check_partitions) == []
+    later(12)
+    [found] = doctor.check_partitions()
+    assert (found.name, found.level) == ("partitions", "warning")
+    assert "2 are made ahead, 0 not dropped" in found.text
+    days_of_calls.make_days()
+    assert names(doctor.check_partitions) == []
+    later(33)
+    days_of_calls.make_days()
+    [found] = doctor.check_partitions()
+    assert "14 are made ahead, 2 not dropped" in found.text
 
 
 def test_a_clock_that_is_wrong_is_found(monkeypatch):

@@ -32,9 +32,10 @@ from tenants.lifecycle import freezing
 from tenants.lifecycle.provisioning import remove_organization
 from tenants.models import ApiKey, AuditEntry, DataKey, Erasure, Network, Tenant
 from tenants.models import Provider as Account
-from tests.factories import NetworkFactory, UserFactory
+from tests.factories import AttemptFactory, NetworkFactory, UserFactory
 from tests.support import database
 from tests.support.database import Template
+from tests.support.days import id_in, later
 from tests.support.erasing import worker_erases
 from tests.support.errors import assert_error
 from tests.support.move_files import MoveFile
@@ -53,10 +54,12 @@ from tests.support.pictures import picture, storage, uploads
 from tests.tenants.lifecycle.test_erasure import rows_with
 from wallets.jose import status_token
 from wallets.models import Key, Wallet
+from webhooks.delivery import days_of_calls
 from webhooks.events.types import Type
-from webhooks.models import Delivery, Event
+from webhooks.models import Attempt, Delivery, Event
 
-__all__ = ["storage"]  # the fixture: files of each test in a folder of their own
+# Fixtures: days that pass, and files of each test in a folder of their own.
+__all__ = ["later", "storage"]
 pytestmark = pytest.mark.django_db(transaction=True)
 ASKED = {"policyName": "who", "attributeNames": ["name"]}
 POLICY = {"name": "Policy", "version": "1.0", "attributes": [ASKED]}
@@ -382,6 +385,21 @@ def test_messages_to_an_organization_wait_while_it_is_imported(
     row = OutboundMessage.objects.get(recipient_key=mine.their_key, status="pending")
     assert (row.attempts, row.last_error) == (1, "organization_frozen")
     assert_error(agent.post(sent), 503, "organization_frozen")
+
+
+def test_calls_of_all_days_that_are_kept_move(college, file, leaves, later):
+    delivery = Delivery.objects.first()
+    for days in (-9, 0, 2, 9):
+        AttemptFactory(delivery=delivery, id=id_in(days))
+    kept = set(Attempt.objects.order_by("-pk")[:2])
+    leaves("--move")
+    later(31)
+    days_of_calls.drop_days()
+    imports(file)
+    assert set(Attempt.objects.all()) == kept
+    remove_organization(college.tenant, by=audit.SYSTEM)
+    worker_erases()
+    assert not Attempt.objects.exists()
 
 
 def test_a_frozen_organization_is_refused_everywhere_and_resumes(college, file):
