@@ -1,23 +1,19 @@
 """One call: what its code shares without passing it on. This page lists all of it.
 
 A call is a request, a job that a worker has leased, or a command. Each thread has one at
-a time: a web process begins one for each request, other threads keep theirs, and each
-member is put back by the block that has set it. What the product is about travels in
-arguments; only what belongs to the call itself stands here, each member with the module
-that uses it.
+a time, `this_call`: a web process begins one for each request, other threads keep
+theirs, and each member is put back by the block that has set it. What the product is
+about travels in arguments; only what belongs to the call itself stands here, each member
+with the module that uses it.
 """
 
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 
-_thread = threading.local()
 
-
-@dataclass(repr=False)  # some of it is not for logs
-class Call:
+class Call(threading.local):
     # core/telemetry/logs.py: the id of the request, for log lines and new rows, and the
     # id of the organization whose keys it has.
     request_id: str = "-"
@@ -40,20 +36,17 @@ class Call:
     undelivered: Any = None
 
 
-def current_call() -> Call:
-    """The call of this thread. One begins where none was begun, as in a shell."""
-    found: Call | None = getattr(_thread, "call", None)
-    if found is None:
-        found = _thread.call = Call()
-    return found
+this_call = Call()
 
 
 @contextmanager
-def begin_call() -> Iterator[Call]:
+def begin_call() -> Iterator[None]:
     """Let a new call begin in this thread; at the end, the one before goes on."""
-    outer = getattr(_thread, "call", None)
-    _thread.call = this = Call()
+    members = vars(this_call)
+    outer = dict(members)
+    members.clear()
     try:
-        yield this
+        yield
     finally:
-        _thread.call = outer
+        members.clear()
+        members.update(outer)

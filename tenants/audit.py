@@ -15,7 +15,7 @@ from django.conf import settings
 from django.db import connection, models
 from django.utils import timezone
 
-from core.call import current_call
+from core.call import this_call
 from core.net.callers import client_address
 from core.work import transactions
 from core.work.retention import BatchBudget, days_ago, delete_in_batches
@@ -167,7 +167,7 @@ def record(
         tenant = target
     elif tenant is None:
         tenant = getattr(target, "tenant_id", None)
-    request_id = current_call().request_id
+    request_id = this_call.request_id
     AuditEntry.objects.create(
         action=action,
         tenant_id=tenant.pk if isinstance(tenant, Tenant) else tenant,

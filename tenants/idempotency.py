@@ -34,7 +34,7 @@ from django.db.models.functions import Now
 from django.utils import timezone
 from uuid_utils.compat import uuid7
 
-from core.call import current_call
+from core.call import this_call
 from core.database.base import count_rows, fetch_rows
 from core.errors import (
     AgencyError,
@@ -198,13 +198,12 @@ class IdempotentRequest:
         if row[0] is not None:
             self.row = IdempotencyKey.from_db("default", COLUMNS, row)
         _, holder = self.lease
-        call = current_call()
-        call.idempotency_key = self.key
+        this_call.idempotency_key = self.key
         _holders.add(holder)
         try:
             yield
         finally:
-            call.idempotency_key = ""
+            this_call.idempotency_key = ""
             if holder in _holders:
                 _holders.discard(holder)
                 count_rows(GIVE_BACK_SQL, self.lease)
@@ -247,7 +246,7 @@ def current_key() -> str:
     While it is handled, no other process has a lease of this key of this owner. So
     whatever was begun with it was begun by a call that has ended.
     """
-    return current_call().idempotency_key
+    return this_call.idempotency_key
 
 
 def request_fingerprint(

@@ -22,7 +22,7 @@ from connections.didcomm.dids import Party
 from connections.messaging import pair_lock
 from connections.messaging.envelopes import pack_message
 from connections.messaging.models import OutboundMessage
-from core.call import current_call
+from core.call import this_call
 from core.database import clock
 from core.errors import Conflict, PeerError
 from core.hooks import Hook
@@ -364,26 +364,25 @@ def buffer_replies(recipient_key: str) -> Iterator[None]:
     What this thread enqueues to the peer stays leased, for return_route.hand_over().
     At the end, messages that were not handed over are released to the workers.
     """
-    call = current_call()
-    call.replies = replies = Replies(recipient_key, [])
+    this_call.replies = replies = Replies(recipient_key, [])
     try:
         yield
     finally:
-        call.replies = None
+        this_call.replies = None
         for row in replies.rows:
             release_to_worker(row)
 
 
 def _buffer_reply(row: OutboundMessage) -> None:
     """Lease an unsaved row to this call if its recipient waits for a reply."""
-    replies: Replies | None = current_call().replies
+    replies: Replies | None = this_call.replies
     if replies and row.recipient_key == replies.recipient_key:
         replies.rows.append(row.lease())
 
 
 def is_buffered(row: OutboundMessage) -> bool:
     """Whether this call buffers the row, which it has leased."""
-    replies: Replies | None = current_call().replies
+    replies: Replies | None = this_call.replies
     return replies is not None and row in replies.rows
 
 

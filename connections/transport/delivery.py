@@ -25,7 +25,7 @@ from connections.messaging.outbox import HostedMessage
 from connections.models import Connection
 from connections.transport import completion, inbox
 from core import faults
-from core.call import current_call
+from core.call import this_call
 from core.database.base import our_database
 from core.errors import Conflict, PeerError, Unavailable
 from core.net import addresses, http
@@ -95,11 +95,10 @@ def deliver_committed(row: OutboundMessage) -> None:
     The outermost commit runs the loop, one per thread; nested commits only add rows to
     it. A worker delivers what is left after MAX_ROWS_PER_CALL messages.
     """
-    call = current_call()
-    if call.undelivered is not None:
-        call.undelivered.append(row)
+    if this_call.undelivered is not None:
+        this_call.undelivered.append(row)
         return
-    call.undelivered = waiting = deque([row])
+    this_call.undelivered = waiting = deque([row])
     try:
         for _ in range(MAX_ROWS_PER_CALL):
             if waiting:
@@ -109,7 +108,7 @@ def deliver_committed(row: OutboundMessage) -> None:
         for left in waiting:
             outbox.release_to_worker(left)
     finally:
-        call.undelivered = None
+        this_call.undelivered = None
 
 
 def deliver(row: OutboundMessage) -> bool:

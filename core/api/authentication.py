@@ -11,7 +11,7 @@ from rest_framework.request import Request
 
 from core.api.caller_cache import Caller, find_caller
 from core.api.dialects import SUBSCRIPTION_HEADERS
-from core.call import current_call
+from core.call import this_call
 from core.net.callers import client_address, remember_caller
 from tenants.models import ApiKey, Provider
 from tenants.tokens import PREFIXES
@@ -82,7 +82,7 @@ class TenantAuthentication(BaseAuthentication):
             key.record_use(address)
         # Later requests with this token get this organization's share of threads.
         remember_caller(request.headers["Authorization"], f"tenant {caller.tenant.pk}")
-        current_call().tenant_id = caller.tenant.pk
+        this_call.tenant_id = caller.tenant.pk
         return caller, caller.token
 
     def authenticate_header(self, request: Request) -> str:

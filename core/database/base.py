@@ -21,7 +21,7 @@ from django.db.utils import DatabaseErrorWrapper
 from psycopg.postgres import types
 from psycopg.pq import Format
 
-from core.call import current_call
+from core.call import this_call
 from core.database import clock, refused_writes, sessions, shortcuts
 from core.database.pool import (
     CHECK_TIMEOUT_SECONDS,
@@ -212,7 +212,7 @@ def require_known_server() -> None:
     """
     if not may_change_server():
         return
-    transaction = current_call().transaction
+    transaction = this_call.transaction
     if transaction is not None and transaction.knows_server:
         return
     database = our_database()

@@ -20,7 +20,7 @@ from psycopg.pq.abc import PGresult
 from psycopg.rows import tuple_row
 from psycopg_pool import ConnectionPool, PoolTimeout
 
-from core.call import current_call
+from core.call import this_call
 
 logger = logging.getLogger(__name__)
 # After waiting this long for a connection, PostgreSQL counts as out of reach.
@@ -44,12 +44,11 @@ NO_CONNECTION = "PostgreSQL gives no connection"
 @contextmanager
 def unchecked_connections() -> Iterator[None]:
     """Lend connections to this thread without a check, in the block."""
-    call = current_call()
-    call.lends_unchecked = True
+    this_call.lends_unchecked = True
     try:
         yield
     finally:
-        call.lends_unchecked = False
+        this_call.lends_unchecked = False
 
 
 class PreparedStatements(PrepareManager):
@@ -197,7 +196,7 @@ class Pool(ConnectionPool[Connection]):
         A request that begins with a quick read needs no check, however long the
         connection rested: see base.run_as_check().
         """
-        if current_call().lends_unchecked:
+        if this_call.lends_unchecked:
             return
         rest = monotonic() - connection.used_at
         if rest < CHECK_AFTER_SECONDS and not connection.has_unread_data():

@@ -14,7 +14,7 @@ from typing import Any
 from celery import signals
 from django.http import HttpRequest
 
-from core.call import current_call
+from core.call import this_call
 from core.version import describe_version
 
 logger = logging.getLogger(__name__)
@@ -32,13 +32,12 @@ def id_of_own_call(tenant_id: Any) -> str:
 
     Callers may choose the id, so it is not shown to others whom the call reaches.
     """
-    call = current_call()
-    return call.request_id if call.tenant_id == tenant_id else ""
+    return this_call.request_id if this_call.tenant_id == tenant_id else ""
 
 
 def current_request_id() -> str:
     """Return the id of the current call, for rows that continue its work; else ""."""
-    found = current_call().request_id
+    found = this_call.request_id
     return "" if found == "-" else found
 
 
@@ -48,32 +47,30 @@ def continue_request(found: str) -> Iterator[None]:
 
     found: as stored in a row; "" changes nothing.
     """
-    call = current_call()
-    outer = call.request_id
-    call.request_id = found or outer
+    outer = this_call.request_id
+    this_call.request_id = found or outer
     try:
         yield
     finally:
-        call.request_id = outer
+        this_call.request_id = outer
 
 
 @contextmanager
 def of_request(given: str) -> Iterator[None]:
     """Give log lines and new rows of the block the id of this request, of nobody yet."""
-    call = current_call()
-    outer = call.request_id, call.tenant_id
-    call.request_id, call.tenant_id = given, None
+    outer = this_call.request_id, this_call.tenant_id
+    this_call.request_id, this_call.tenant_id = given, None
     try:
         yield
     finally:
-        call.request_id, call.tenant_id = outer
+        this_call.request_id, this_call.tenant_id = outer
 
 
 class RequestIdFilter(logging.Filter):
     def filter(self, record: logging.LogRecord) -> bool:
         # Django logs 4xx responses after the end of our middleware, which sets it.
         of_request = getattr(getattr(record, "request", None), "id", None)
-        record.request_id = of_request or current_call().request_id
+        record.request_id = of_request or this_call.request_id
         return True
 
 

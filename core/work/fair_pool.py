@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any, NamedTuple, TypeVar
 
-from core.call import begin_call, current_call
+from core.call import begin_call, this_call
 from core.work.sibling_processes import (
     HEARTBEAT_SECONDS,
     NEVER,
@@ -43,7 +43,7 @@ def idle_thread() -> Iterator[None]:
     During the block, the work does not count towards the `max_busy` of its caller.
     Does nothing in a thread that does not belong to a FairThreadPool.
     """
-    count_idle = current_call().count_idle
+    count_idle = this_call.count_idle
     if count_idle is None:
         yield
         return
@@ -176,8 +176,8 @@ class FairThreadPool:
             loop.call_soon_threadsafe(self._count_idle, caller, change)
 
         def run_work() -> T:
-            with begin_call() as call:
-                call.count_idle = count_idle
+            with begin_call():
+                this_call.count_idle = count_idle
                 return work()
 
         try:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 from django.db import connection
 
-from core.call import current_call
+from core.call import this_call
 from core.errors import Unavailable
 from core.work import transactions
 
@@ -50,7 +50,7 @@ def read_outside_transaction(name: Hashable, read: Callable[[], Result]) -> Resu
     """
     if not connection.in_atomic_block:
         return read()
-    cache: ReadCache | None = current_call().reads
+    cache: ReadCache | None = this_call.reads
     if cache and name in cache.values:
         return cache.values[name]
     raise ReadNeeded(name, read)
@@ -73,7 +73,7 @@ def now() -> int:
     While a transaction is retried, it is the time of the first try. So a read whose
     name contains the time has the same name in each try.
     """
-    cache: ReadCache | None = current_call().reads
+    cache: ReadCache | None = this_call.reads
     return cache.began if cache else int(time.time())
 
 
@@ -89,10 +89,9 @@ def retry_transaction(run: Callable[[], Result]) -> Result:
     """
     if connection.in_atomic_block:
         return run()
-    call = current_call()
-    outer_cache = call.reads
+    outer_cache = this_call.reads
     end = time.monotonic() + TIMEOUT_SECONDS
-    call.reads = cache = ReadCache({}, int(time.time()))
+    this_call.reads = cache = ReadCache({}, int(time.time()))
     try:
         while time.monotonic() < end:
             try:
@@ -100,7 +99,7 @@ def retry_transaction(run: Callable[[], Result]) -> Result:
             except ReadNeeded as needed:
                 cache.values[needed.name] = needed.read()
     finally:
-        call.reads = outer_cache
+        this_call.reads = outer_cache
     raise Unavailable(
         "too_many_reads", "What this needs of ledgers takes too long to read."
     )

@@ -16,7 +16,7 @@ from typing import Any
 
 from django.db import connection, transaction
 
-from core.call import current_call
+from core.call import this_call
 from core.database.base import ServerChanged, record_server
 
 # The other transactions of this database that began before a moment and still run.
@@ -66,17 +66,16 @@ def atomic(savepoint: bool = True, durable: bool = False) -> Iterator[None]:
     those that they add; what they raise rolls it back. savepoint, durable: as
     Django's. RuntimeError for a durable one inside of another.
     """
-    call = current_call()
-    outer: _Transaction | None = call.transaction
+    outer: _Transaction | None = this_call.transaction
     if outer is None:
         try:
             with transaction.atomic(durable=durable):
-                call.transaction = this = _Transaction()
+                this_call.transaction = this = _Transaction()
                 try:
                     yield
                     this.run_deferred()
                 finally:
-                    call.transaction = None
+                    this_call.transaction = None
                     this.locked_rows.clear()
         except ServerChanged:
             record_server()
@@ -97,7 +96,7 @@ def before_commit(function: Callable[[], object]) -> None:
     If it raises, the transaction is rolled back. Dropped if a savepoint around this
     call is rolled back.
     """
-    current = current_call().transaction
+    current = this_call.transaction
     if current is None:
         raise RuntimeError("before_commit() needs core.work.transactions.atomic()")
     current.deferred.append(function)
@@ -106,7 +105,7 @@ def before_commit(function: Callable[[], object]) -> None:
 @contextmanager
 def run_at_end() -> Iterator[None]:
     """Run what is put off inside of this block at its end, not before the commit."""
-    current = current_call().transaction
+    current = this_call.transaction
     assert current, "run_at_end() stands inside of atomic()"
     count = len(current.deferred)
     yield
@@ -116,7 +115,7 @@ def run_at_end() -> Iterator[None]:
 
 def count_deferred_run() -> int:
     """How many functions of before_commit() have begun in this transaction."""
-    current = current_call().transaction
+    current = this_call.transaction
     return current.done if current else 0
 
 
@@ -127,7 +126,7 @@ def locked_rows() -> dict[Any, Any]:
     savepoint empty the dict, which releases the locks too. RuntimeError outside of
     atomic().
     """
-    current = current_call().transaction
+    current = this_call.transaction
     if current is None:
         raise RuntimeError("a lock needs core.work.transactions.atomic()")
     return current.locked_rows

@@ -14,7 +14,7 @@ from time import monotonic, sleep
 
 from django.conf import settings
 
-from core.call import current_call
+from core.call import this_call
 
 PAUSE_SECONDS = 0.05
 # At most half of the threads of a process wait for peers.
@@ -27,14 +27,13 @@ def limit_waiting(seconds: float) -> Iterator[None]:
 
     Within another block, the earlier end counts.
     """
-    call = current_call()
-    outer = call.deadline
+    outer = this_call.deadline
     end = monotonic() + seconds
-    call.deadline = end if outer is None else min(end, outer)
+    this_call.deadline = end if outer is None else min(end, outer)
     try:
         yield
     finally:
-        call.deadline = outer
+        this_call.deadline = outer
 
 
 def seconds_left(at_most: float) -> float:
@@ -42,7 +41,7 @@ def seconds_left(at_most: float) -> float:
 
     The end is that of limit_waiting(). Outside of its block, as in workers, `at_most`.
     """
-    end = current_call().deadline
+    end = this_call.deadline
     return at_most if end is None else max(0.0, min(at_most, end - monotonic()))
 
 

@@ -4,7 +4,7 @@ import pytest
 from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 
-from core.call import current_call
+from core.call import this_call
 from core.work import transactions
 from tenants.models import Network
 from tests.support.races import at_once, elsewhere
@@ -18,7 +18,7 @@ def done():
 
 
 def is_active():
-    return current_call().transaction is not None
+    return this_call.transaction is not None
 
 
 def put_off(done, name, *following):

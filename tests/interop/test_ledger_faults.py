@@ -12,7 +12,7 @@ import requests
 from indy_vdr import ledger
 
 from agency.command_line import processes as product_processes
-from core.call import current_call
+from core.call import this_call
 from core.errors import Invalid
 from credentials.ledgers import ledger_of
 from credentials.ledgers.indy import IndyLedger, pool, reads
@@ -267,7 +267,7 @@ def test_issuing_needs_no_ledger(faber, monkeypatch):
 
 def test_a_thread_that_waits_for_the_ledger_is_idle(network, indy_pool, monkeypatch):
     counted = []
-    monkeypatch.setattr(current_call(), "count_idle", counted.append)
+    monkeypatch.setattr(this_call, "count_idle", counted.append)
     assert ledger_of(network).schema(f"{indy_pool.trustee}:2:Nothing:1.0") is None
     assert counted and counted == [+1, -1] * (len(counted) // 2)
 

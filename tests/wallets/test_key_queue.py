@@ -6,7 +6,7 @@ from uuid import UUID
 
 import pytest
 
-from core.call import current_call
+from core.call import this_call
 from core.database import clock
 from tests.support.races import at_once, during
 from wallets import key_queue
@@ -151,7 +151,7 @@ def test_a_lease_that_was_left_behind_ends(monkeypatch):
 def test_a_process_lets_so_many_threads_wait(monkeypatch, called):
     monkeypatch.setattr(key_queue, "waiting_threads", BoundedSemaphore(1))
     counted = []
-    monkeypatch.setattr(current_call(), "count_idle", counted.append)
+    monkeypatch.setattr(this_call, "count_idle", counted.append)
     with key_queue.waiting_threads:
         assert refused(A) == 1
     assert counted == []
