@@ -195,7 +195,6 @@ class Exchange(EventSource, NotedRow):
         """
         self.connection = connection
         if connection:
-            assert connection.is_locked, "call lock() first"
             self.wallet = connection.wallet
             self.tenant = connection.wallet.tenant
             connection.locked_exchanges[type(self), self.thread_id] = self

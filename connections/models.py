@@ -607,17 +607,14 @@ class Connection(EventSource, NotedRow):
         message_format = formats.format_of(message)
         if message_format.version not in formats.VERSIONS:
             return
+        assumed = self._last_spoken(name)
         # A message without attachments does not show the format.
-        form = (
-            message_format.format
-            if "formats" in message.body
-            else self._format_of(name)
-        )
-        latest = [message_format.version, form]
+        form = message_format.format if "formats" in message.body else assumed[1]
+        latest = (message_format.version, form)
         # What is assumed anyway need not be stored, unless a later disclosure may
         # change the assumption.
-        if latest != list(self._last_spoken(name)) or self.is_version_unknown(name):
-            self.spoken |= {name: latest}
+        if latest != assumed or self.is_version_unknown(name):
+            self.spoken |= {name: list(latest)}
             self.save(update_fields=["spoken"])
 
     def _format_of(self, protocol: str) -> str:

@@ -31,50 +31,45 @@ class Sender(NamedTuple):
 
 def pack(body: bytes, recipients: list[str], sender: Sender | None) -> bytes:
     """Pack a message into a JSON envelope: Authcrypt with a sender, else Anoncrypt."""
-    key = os.urandom(32)
-    protected = encode_bytes(
-        json.dumps(
-            {
-                "enc": ENCRYPTION,
-                "typ": "JWM/1.0",
-                "alg": "Authcrypt" if sender else "Anoncrypt",
-                "recipients": [
-                    _lock(key, recipient, sender) for recipient in recipients
-                ],
-            }
-        ).encode()
-    )
-    nonce = os.urandom(12)
+    key, nonce = os.urandom(32), os.urandom(12)
+    header = {
+        "enc": ENCRYPTION,
+        "typ": "JWM/1.0",
+        "alg": "Authcrypt" if sender else "Anoncrypt",
+        "recipients": [_lock(key, recipient, sender) for recipient in recipients],
+    }
+    protected = encode_bytes(_write(header))
     sealed = keys.encrypt_aead(body, protected.encode(), nonce, key)
-    return json.dumps(
+    return _write(
         {
             "protected": protected,
-            "iv": encode_bytes(nonce),
-            "ciphertext": encode_bytes(sealed[:-16]),
-            "tag": encode_bytes(sealed[-16:]),
+            "iv": nonce,
+            "ciphertext": sealed[:-16],
+            "tag": sealed[-16:],
         }
-    ).encode()
+    )
 
 
 def _lock(key: bytes, recipient: str, sender: Sender | None) -> dict:
     if sender is None:
         return {
-            "encrypted_key": encode_bytes(keys.seal_anonymous_box(key, recipient)),
+            "encrypted_key": keys.seal_anonymous_box(key, recipient),
             "header": {"kid": recipient},
         }
     nonce = os.urandom(keys.NONCE_BYTES)
     return {
-        "encrypted_key": encode_bytes(
-            keys.seal_box(key, nonce, recipient, sender.seed)
-        ),
+        "encrypted_key": keys.seal_box(key, nonce, recipient, sender.seed),
         "header": {
             "kid": recipient,
-            "iv": encode_bytes(nonce),
-            "sender": encode_bytes(
-                keys.seal_anonymous_box(sender.verkey.encode(), recipient)
-            ),
+            "iv": nonce,
+            "sender": keys.seal_anonymous_box(sender.verkey.encode(), recipient),
         },
     }
+
+
+def _write(members: dict) -> bytes:
+    """JSON, with bytes in base64url."""
+    return json.dumps(members, default=encode_bytes).encode()
 
 
 def unpack(data: bytes, find_seed: SeedFinder) -> Opened:
@@ -108,9 +103,9 @@ def _unpack(data: bytes, find_seed: SeedFinder) -> Opened:
     if not found:
         raise KeyError("no recipient is known here")
     kid, seed = found
-    key, sender = _unlock(entries[kid], seed, header["alg"])
     sealed = decode_bytes(envelope["ciphertext"]) + decode_bytes(envelope["tag"])
     nonce = decode_bytes(envelope["iv"])
+    key, sender = _unlock(entries[kid], seed, header["alg"])
     body = keys.decrypt_aead(sealed, envelope["protected"].encode(), nonce, key)
     return Opened(body, kid, sender)
 
@@ -134,8 +129,7 @@ def _unlock(entry: dict, seed: bytes, algorithm: str) -> tuple[bytes, str | None
     encrypted, header = decode_bytes(entry["encrypted_key"]), entry["header"]
     if algorithm == "Anoncrypt":
         return keys.open_anonymous_box(encrypted, seed), None
-    named = keys.open_anonymous_box(decode_bytes(header["sender"]), seed).decode(
-        "ascii", "replace"
-    )
+    sealed, nonce = decode_bytes(header["sender"]), decode_bytes(header["iv"])
+    named = keys.open_anonymous_box(sealed, seed).decode("ascii", "replace")
     sender = keys.normalise_verkey(named)
-    return keys.open_box(encrypted, decode_bytes(header["iv"]), sender, seed), sender
+    return keys.open_box(encrypted, nonce, sender, seed), sender

@@ -119,7 +119,8 @@ class _Plan:
         )
 
     def parameters(self, values: tuple[Any, ...]) -> list[Any]:
-        return [_stored_json(values[index]) for index in self.places]
+        stored = [Jsonb(one) if type(one) is dict else one for one in values]
+        return [stored[index] for index in self.places]
 
     def convert(self, rows: list[Any]) -> Any:
         if not self.converters:
@@ -133,10 +134,6 @@ class _Plan:
         for name, index in self.annotations.items():
             setattr(found, name, row[index])
         return found
-
-
-def _stored_json(value: Any) -> Any:
-    return Jsonb(value) if type(value) is dict else value
 
 
 def insert_row(row: models.Model, ignore_conflict: bool = False) -> bool:
@@ -185,7 +182,7 @@ def update_rows(
     lists = frozenset(name for name in where if isinstance(where[name], list))
     sql, fields = _update_statement(model, tuple(changes), tuple(where), lists)
     values = [
-        _prepare(field, _stored(value))
+        _prepare(field, value)
         for field, value in zip(fields, changes.values(), strict=True)
     ]
     return count_rows(sql, [*values, *where.values()])
@@ -196,13 +193,11 @@ def _prepare(field: Any, value: Any) -> Any:
 
     Of these types the field returns the value itself, after a dozen calls.
     """
+    if isinstance(value, models.Model):  # of a foreign key
+        value = value.pk
     if value is None or type(value) is PLAIN_TYPES.get(field.get_internal_type()):
         return value
     return field.get_db_prep_save(value, connection)
-
-
-def _stored(value: Any) -> Any:
-    return value.pk if isinstance(value, models.Model) else value
 
 
 @lru_cache(maxsize=200)

@@ -27,18 +27,9 @@ DATABASE_ROW = re.compile(r"^DETAIL:.*?(?=\n\n|\Z)", re.MULTILINE | re.DOTALL)
 ROW_IN_REPR = re.compile(r"(?<=\\n)DETAIL:[^\n]*")
 
 
-def id_of_own_call(tenant_id: Any) -> str:
-    """Return the id of the current API call if it is this organization's, else "".
-
-    Callers may choose the id, so it is not shown to others whom the call reaches.
-    """
-    return this_call.request_id if this_call.tenant_id == tenant_id else ""
-
-
 def current_request_id() -> str:
     """Return the id of the current call, for rows that continue its work; else ""."""
-    found = this_call.request_id
-    return "" if found == "-" else found
+    return this_call.request_id
 
 
 @contextmanager
@@ -70,7 +61,7 @@ class RequestIdFilter(logging.Filter):
     def filter(self, record: logging.LogRecord) -> bool:
         # Django logs 4xx responses after the end of our middleware, which sets it.
         of_request = getattr(getattr(record, "request", None), "id", None)
-        record.request_id = of_request or this_call.request_id
+        record.request_id = of_request or this_call.request_id or "-"
         return True
 
 

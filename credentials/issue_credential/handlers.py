@@ -201,9 +201,10 @@ def _values_in_order(stored: CredentialBody, offered: list[str]) -> dict[str, st
     offered: the normalised names.
     """
     places = {name: place for place, name in enumerate(offered)}
+    labels = {name: anoncreds.normalise_name(name) for name in stored["values"]}
 
     def place_of(name: str) -> tuple[int, str]:
-        return places.get(anoncreds.normalise_name(name), len(places)), name
+        return places.get(labels[name], len(places)), name
 
     names = sorted(stored["values"], key=place_of)
     return {name: stored["values"][name]["raw"] for name in names}

@@ -46,8 +46,11 @@ class LedgerReads:
     """
 
     def __init__(self, tenant: Tenant, for_peer: bool = False) -> None:
-        self.tenant = tenant
-        self.reader = Reader(partial(take_token, tenant, for_peer))
+        self.tenant, self.for_peer = tenant, for_peer
+
+    @cached_property
+    def reader(self) -> Reader:
+        return Reader(partial(take_token, self.tenant, self.for_peer))
 
     @cached_property
     def network_ledger(self) -> Ledger:

@@ -77,16 +77,15 @@ def create_presentation(
         for group in _group_by_sub_proof(provable)
     ]
     used = [choice.candidate for choice in provable]
+    schema_ids = {one.schema_id for one in used}
+    definition_ids = {one.definition_id for one in used}
     return anoncreds.create_presentation(
         _answered_request(request, entries),
         entries,
         {},
         link_secret,
-        {one.schema_id: _require_known(ledger.schema(one.schema_id)) for one in used},
-        {
-            one.definition_id: _require_known(ledger.definition(one.definition_id))
-            for one in used
-        },
+        {one: _require_known(ledger.schema(one)) for one in schema_ids},
+        {one: _require_known(ledger.definition(one)) for one in definition_ids},
     )
 
 

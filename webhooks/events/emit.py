@@ -5,11 +5,11 @@ from typing import Any, ClassVar
 from django.db import models, transaction
 
 from core import faults
+from core.call import this_call
 from core.database import clock
 from core.database.base import count_rows, require_known_server
 from core.database.compiled_sql import insert_row
 from core.hooks import Hook
-from core.telemetry import logs
 from core.work import transactions
 from core.work.notify import notify_worker
 from tenants.models import NotedRow, Record
@@ -148,8 +148,10 @@ def _emit_parameters(event: Event) -> dict[str, Any]:
     """Return the parameters of EMIT_SQL.
 
     request_id: the id of the API call that caused the event, only if the organization
-    made it; its webhooks get it. caused_by: that of any call, for our log lines.
+    made it: its webhooks get it, and callers may choose it. caused_by: that of any call,
+    for our log lines.
     """
+    is_own_call = this_call.tenant_id == event.tenant_id
     return {
         "id": event.pk,
         "created_at": event.created_at,
@@ -162,8 +164,8 @@ def _emit_parameters(event: Event) -> dict[str, Any]:
         "sequence": event.sequence,
         "body": event.body,
         "is_example": event.is_example,
-        "request_id": logs.id_of_own_call(event.tenant_id),
-        "caused_by": logs.current_request_id(),
+        "request_id": this_call.request_id if is_own_call else "",
+        "caused_by": this_call.request_id,
         "never_called": list(kinds.NEVER_CALLED),
     }
 

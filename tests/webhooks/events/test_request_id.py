@@ -3,7 +3,6 @@
 import pytest
 
 from core.call import this_call
-from core.telemetry import logs
 from tests.support import queues
 from webhooks.models import Delivery, Event
 
@@ -24,7 +23,6 @@ def test_the_call_that_caused_it_is_stored(faber, invited):
     [found] = ids(faber.tenant)
     assert found.startswith(f"{CALL}.")
     assert this_call.tenant_id is None
-    assert logs.id_of_own_call(faber.tenant.pk) == "", "nothing is left of it"
     response = faber.send("post", "/connections", {})
     assert ids(faber.tenant) == [found, response["X-Request-Id"]]
 
