@@ -199,6 +199,22 @@ class Exchange(EventSource, NotedRow):
             self.tenant = connection.wallet.tenant
             connection.locked_exchanges[type(self), self.thread_id] = self
 
+    @staticmethod
+    def behind_link(token: str) -> models.Q:
+        """Those of a link of a live organization.
+
+        As conditions of joins: PostgreSQL may plan a subquery beside the joins of
+        PARTIES in the order in which they are written (`join_collapse_limit`), which
+        reads all exchanges of the organization.
+        """
+        is_live = {"wallet__deleted_at": None, "tenant__deleted_at": None}
+        return models.Q(
+            connection__token=token,
+            connection__token__gt="",  # as the index has it
+            connection__deleted_at=None,
+            **is_live,
+        )
+
     @classmethod
     def find_on_connection(cls, connection: Connection, thread_id: str) -> Self | None:
         """The row of a thread on a locked connection, or None.

@@ -9,7 +9,7 @@ from uuid import UUID, uuid4
 
 from django.utils import timezone
 
-from connections.models import Connection
+from connections.exchange import Exchange
 from connections.protocols import connectionless
 from core.database.compiled_sql import CompiledQuery
 from core.errors import Invalid
@@ -123,7 +123,7 @@ def find_offer(tenant: Tenant, token: str) -> Credential | None:
 
 _offer_behind_link = CompiledQuery(
     lambda tenant_id, token: Credential.objects.filter(
-        connection__in=Connection.behind_link(token),
+        Exchange.behind_link(token),
         tenant=tenant_id,
         format=CredentialFormat.SD_JWT,
         role=Credential.Role.ISSUER,

@@ -1,5 +1,6 @@
 """Compiled statements have the results of Django's own."""
 
+import re
 from datetime import UTC
 from functools import partial
 from uuid import UUID
@@ -108,6 +109,21 @@ def test_each_compiled_query_has_the_sql_of_the_orm_and_can_use_indexes(
                 assert ours == cursor.mogrify(*expected)
                 found = plans.generic_plan(planned.sql, None)
                 assert plans.read_without_index(found) <= few_rows, planned.sql
+
+
+def test_no_compiled_query_joins_more_than_postgresql_puts_in_order(every_query):
+    """Beyond `join_collapse_limit` it joins as written, and may read whole tables."""
+    with connection.cursor() as cursor:
+        cursor.execute("SHOW join_collapse_limit")
+        [[limit]] = cursor.fetchall()
+    joined = {}
+    for query in every_query:
+        plan = query._plan
+        # Without what stands between SELECT and FROM.
+        _, joins, rest = plan.sql.partition(f'FROM "{plan.model._meta.db_table}"')
+        joined[plan.sql] = len(re.findall(r'\b(?:FROM|JOIN) "', joins + rest))
+    assert max(joined.values()) > 5, "they are counted"
+    assert not [sql for sql, tables in joined.items() if tables > int(limit)]
 
 
 def test_the_objects_are_those_of_the_orm(every_query, faber):

@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 from uuid import UUID, uuid4
 
 from connections.didcomm.formats import HLINDY, MessageFormat
-from connections.models import Connection
+from connections.exchange import Exchange
 from connections.protocols import connectionless
 from core.database.compiled_sql import CompiledQuery
 from core.work import network_reads, transactions
@@ -109,7 +109,7 @@ def find_request(tenant: Tenant, token: str) -> Verification | None:
 
 _request_behind_link = CompiledQuery(
     lambda tenant_id, token: Verification.objects.filter(
-        connection__in=Connection.behind_link(token),
+        Exchange.behind_link(token),
         tenant=tenant_id,
         format=CredentialFormat.SD_JWT,
         role=Verification.Role.VERIFIER,
