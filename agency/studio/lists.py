@@ -60,6 +60,7 @@ from wallets.models import Wallet
 
 PAGE_SIZE = 50
 MAX_COUNTED = 10_000  # rows of a list
+MAX_FOUND = 1000  # of a search
 NO_CHOICE = "This list has no such state, order or page. Choose from the form."
 NEWEST = {"-createdAt": "Newest first", "createdAt": "Oldest first"}
 CHANGED = {"-updatedAt": "Last changed first"}
@@ -300,13 +301,18 @@ class ListForm(forms.Form):
         return query
 
     def count(self, rows: QuerySet[Row], query: ListQuery) -> int:
-        """How many rows are asked for on all pages; MAX_COUNTED + 1 if more."""
+        """How many rows are asked for on all pages; one more than `most` if more."""
         found = {
             name: value
             for name, value in query.validated_data.items()
             if name not in ("limit", "sort", "cursor")
         }
-        return rows.filter(**found).order_by()[: MAX_COUNTED + 1].count()
+        return rows.filter(**found).order_by()[: self.most + 1].count()
+
+    @property
+    def most(self) -> int:
+        """How many are counted: fewer of a search, as each is looked up."""
+        return MAX_FOUND if self.data.get("q") else MAX_COUNTED
 
 
 def render_list(
@@ -347,7 +353,7 @@ def render_list(
         "form": form,
         "rows": shown,
         "total": total,
-        "max_counted": MAX_COUNTED,
+        "max_counted": form.most,
         "page": number,
         "pages": -(-total // PAGE_SIZE),
         "newer": page_query(request, "before", page.previous, max(number - 1, 1)),

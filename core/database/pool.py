@@ -16,6 +16,7 @@ from typing import Any
 import psycopg
 from psycopg import errors
 from psycopg._preparing import Prepare, PrepareManager
+from psycopg._queries import PostgresQuery
 from psycopg.pq.abc import PGresult
 from psycopg.rows import tuple_row
 from psycopg_pool import ConnectionPool, PoolTimeout
@@ -34,6 +35,9 @@ CHECK_TIMEOUT_SECONDS = 1.0
 # Prepared statements of a connection, if it prepares any (prepared_statements.py). Their
 # plans take memory of the server; with fewer they would replace each other.
 MAX_PREPARED = 200
+# Of a query that is prepared. The plan of a prepared one is for any values: it compares
+# each row that it reads with each of them, where one for known values looks them up.
+MAX_VALUES = 20
 # The columns of its result have other types since a migration, or it is of no session.
 STALE = (errors.FeatureNotSupported, errors.InvalidSqlStatementName)
 # The client waits for a statement this much longer than `statement_timeout`.
@@ -59,6 +63,14 @@ class PreparedStatements(PrepareManager):
     statements are planned again, 1 to 6 ms each, several times. An error that says that
     one is STALE ends all.
     """
+
+    def get(
+        self, query: PostgresQuery, prepare: bool | None = None
+    ) -> tuple[Prepare, bytes]:
+        """Whether the statement is prepared, and its name."""
+        is_query = query.query.startswith((b"SELECT", b"(SELECT"))
+        has_many = is_query and len(query.params or ()) > MAX_VALUES
+        return super().get(query, False if has_many else prepare)
 
     def clear(self) -> bool:
         """Called after each ROLLBACK."""

@@ -27,7 +27,7 @@ from core.api.error_pages import server_error
 from core.database import base
 from core.database.base import fetch_rows, is_outage, run_as_check
 from core.database.options import connection_options
-from core.database.pool import Pool
+from core.database.pool import MAX_VALUES, Pool
 from core.database.prepared_statements import prepare_statements
 from core.version import __version__
 from tests.support.database import END_OTHER_SESSIONS
@@ -374,6 +374,19 @@ def test_statements_stay_prepared_after_a_rollback(transactional_db):
         cursor.execute("CREATE TEMPORARY TABLE one ()")
         cursor.execute("DROP TABLE one")
     assert prepared() == 0
+
+
+def test_a_query_for_many_values_is_planned_for_them(transactional_db):
+    """Else each of 100,000 people is compared with each of 1,000 that were found."""
+    counted = "SELECT count(*) FROM pg_prepared_statements WHERE statement LIKE %s"
+    with connection.cursor() as cursor:
+        for values, prepared in ((MAX_VALUES, 1), (MAX_VALUES + 1, 0)):
+            sql = f"SELECT {values} IN ({', '.join(['%s'] * values)})"
+            for _ in range(4):
+                cursor.execute(sql, list(range(values)))
+            assert cursor.execute(counted, [f"SELECT {values} IN (%"]).fetchone() == (
+                prepared,
+            )
 
 
 @pytest.mark.parametrize("in_transaction", [True, False])

@@ -268,8 +268,10 @@ def test_a_list_says_how_many_and_which_page(browser, url, college, monkeypatch)
     assert "51 wallets, page 1 of 2" in back.text
     monkeypatch.setattr(lists, "MAX_COUNTED", 50)
     assert "More than 50 wallets, page 1" in read(browser, f"{url}/wallets")
-    one = read(browser, f"{url}/wallets?q=w7")
-    assert "1 wallet<" in one
+    monkeypatch.setattr(lists, "MAX_FOUND", 10)
+    found = read(browser, f"{url}/wallets?q=bob")
+    assert "More than 10 wallets, page 1<" in found
+    assert "1 wallet<" in read(browser, f"{url}/wallets?q=w7")
 
 
 def test_people_are_found_by_who_may_see_their_names(browser, viewer, url, api):
