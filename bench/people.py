@@ -4,7 +4,7 @@ All rows are copies, as in bench/many_rows.py, but for what the studio opens: th
 each card is sealed for its own row, with digests of its own, and so are the messages of
 the people whose pages are measured. Of ten people one is called Anna, and only three are
 called Zoe. Every second one has a connection, a card, a check and a message; the others
-were offered a card by a link.
+were offered a card by a link, and have answered a check by a link that shows the name.
 """
 
 import re
@@ -21,7 +21,7 @@ from connections.models import BasicMessage, Connection
 from credentials.models import Credential, NameDigests
 from credentials.models.name_search import beginnings_of, digests_of, key_of
 from tenants import vault
-from verifications.models import Verification, VerificationPolicy
+from verifications.models import CheckDigests, Verification, VerificationPolicy
 from wallets.models import Key, Wallet
 
 FIRST = (
@@ -42,11 +42,13 @@ FROM (
     SELECT n, n * interval '-100 microseconds' AS age
     FROM generate_series(1, {count}) AS n
 ) AS made;
-CREATE TABLE bench_named (number int, called text, sealed bytea, digested bigint[])
+CREATE TABLE bench_named (
+    number int, called text, sealed bytea, digested bigint[], asked_for bytea, shown bytea
+)
 """
 JOINED = """
 CREATE TABLE bench_person AS
-SELECT aged.*, named.called, named.sealed, named.digested
+SELECT aged.*, named.called, named.sealed, named.digested, named.asked_for, named.shown
 FROM bench_aged aged JOIN bench_named named ON named.number = aged.n;
 ANALYZE bench_person
 """
@@ -88,7 +90,7 @@ def fill_people(tenant, count):
         "SET statement_timeout = 0; SET session_replication_role = replica"
     )
     execute_statements(NUMBERED.format(count=count))
-    seal_names(tenant)
+    seal_names(tenant, held.definition_id)
     execute_statements(JOINED)
     key = {"id": "peer_key", "verkey": verkey_sql("peer_key")}
     copy_row(Key, held.connection.my_key.pk, "bench_person", **key)
@@ -111,12 +113,19 @@ def fill_people(tenant, count):
     policy = VerificationPolicy.objects.filter(tenant=tenant).latest("pk")
     of_check["policy_id"] = f"'{policy.pk}'"
     copy_row(Verification, asked.pk, CONNECTED, **of_check, is_valid="n % 10 > 0")
+    of_check |= {"policy": "asked_for", "proof": "shown"}
+    copy_row(Verification, asked.pk, BY_LINK, **of_check)
     of_text = {"id": "said", "connection_id": "peer", "created_at": "moment"}
     copy_row(BasicMessage, said.pk, CONNECTED, **of_text, updated_at="moment")
     table = NameDigests._meta.db_table
     execute_statements(
         f"INSERT INTO {table} (credential_id, tenant_id, digests) "
         f"SELECT card, '{tenant.pk}', digested FROM bench_person"
+    )
+    table = CheckDigests._meta.db_table
+    execute_statements(
+        f"INSERT INTO {table} (verification_id, tenant_id, digests) "
+        f"SELECT asked, '{tenant.pk}', digested FROM {BY_LINK}"
     )
     execute_statements("RESET session_replication_role; RESET statement_timeout")
     found = find_measured()
@@ -126,19 +135,33 @@ def fill_people(tenant, count):
     return pages_of(tenant, found)
 
 
-def seal_names(tenant):
-    """Store the name of each, sealed for the row of the card, and its digests."""
+def seal_names(tenant, definition_id):
+    """Store the name of each, sealed for the rows that have it, and its digests."""
     key = key_of(tenant.pk)
-    card = Credential(tenant=tenant)
+    card, check = Credential(tenant=tenant), Verification(tenant=tenant)
+    only = [{"credentialDefinitionId": definition_id}]
+    item = {"policyName": "Name", "attributeNames": ["name"], "restrictions": only}
+    policy = {"name": "Name", "version": "1.0", "attributes": [item], "predicates": []}
+    shown = {"conditional": False, "revealed": True, "name": "name"}
     with connection.cursor() as cursor:
-        cursor.execute("SELECT n, card FROM bench_aged ORDER BY n")
+        cursor.execute("SELECT n, card, asked FROM bench_aged ORDER BY n")
         numbered = cursor.fetchall()
         # Before the copying: the data key may have to be read again meanwhile.
         rows = []
-        for number, card.pk in numbered:
+        for number, card.pk, check.pk in numbered:
             name = name_of(number)
             sealed = vault.sealed_value(card, "recipient_name", name)
-            rows.append((number, name, sealed, digests_of(key, beginnings_of(name))))
+            proof = {"Name": shown | {"value": name}}
+            rows.append(
+                (
+                    number,
+                    name,
+                    sealed,
+                    digests_of(key, beginnings_of(name)),
+                    vault.sealed_value(check, "policy", policy),
+                    vault.sealed_value(check, "proof", proof),
+                )
+            )
         with cursor.copy("COPY bench_named FROM STDIN") as copied:
             for row in rows:
                 copied.write_row(row)
@@ -202,6 +225,8 @@ def pages_of(tenant, found):
     }
     lists["find connections of many"] = "/connections?q=anna"
     lists["find connections of one"] = f"/connections?q={rare}"
+    lists["find checks of many"] = "/verifications?q=anna"
+    lists["find checks of one"] = f"/verifications?q={name_of(MEASURED[1]).split()[1]}"
     lists["search all for many"] = "/search?q=anna"
     lists["search all for one"] = f"/search?q={rare}"
     persons: dict[str, list[str]] = {"a person": [], "a person by a link": []}

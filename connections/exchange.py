@@ -127,6 +127,12 @@ class Exchange(EventSource, NotedRow):
         return None if connection is None or connection.deleted_at else connection
 
     @property
+    def is_by_link(self) -> bool:
+        """Whether it has, or had, no connection but that of its link."""
+        connection = self.live_connection
+        return connection is None or connection.connectionless
+
+    @property
     def public_connection_id(self) -> str | None:
         """The id of the connection as the API shows it.
 

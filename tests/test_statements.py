@@ -29,7 +29,7 @@ OWN_LIST = 2
 # Of wallets of OpenID4VC, each call over the public routes.
 OF_OPENID = {
     "offer": 13, "token": 8, "nonce": 1, "credential": 21, "ask": 12,
-    "request": 4, "response": 9,
+    "request": 4, "response": 10,
 }  # fmt: skip
 FIRST = dict.fromkeys(OF_OPENID, 100)
 

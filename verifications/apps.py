@@ -6,6 +6,7 @@ class VerificationsConfig(AppConfig):
 
     def ready(self) -> None:
         # The imports register the message handlers.
+        from verifications import named_checks  # noqa: F401
         from verifications.present_proof import (  # noqa: F401
             endings,
             prover,

@@ -6,7 +6,7 @@
 from typing import Any, ClassVar, Self
 from uuid import UUID
 
-from django.contrib.postgres.indexes import HashIndex
+from django.contrib.postgres.indexes import GinIndex, HashIndex
 from django.db import models, transaction
 from django.db.models import Q
 from django.utils import timezone
@@ -22,9 +22,11 @@ from core.work import transactions
 from core.work.leases import CausedJob
 from core.work.notify import notify_worker
 from credentials.models import CredentialFormat
+from credentials.models.name_search import RowDigests
 from tenants import vault
 from tenants.models import NotedRow, Notes, Record, Tenant
 from verifications import messages, previews
+from verifications.naming import named_by, naming_attributes
 from verifications.proofs import failures
 from verifications.proofs.checks import Outcome
 from verifications.proofs.policy import Policy
@@ -320,6 +322,12 @@ class Verification(Exchange):
         cause = failures.find_cause(self.problem) if is_judged else None
         return cause.message if cause else super().problem_in_words
 
+    @property
+    def is_named_by_proof(self) -> bool:
+        """Whether it is an answer by a link. Else its connection names the person."""
+        is_ours = self.role == self.Role.VERIFIER
+        return is_ours and self.is_valid is not None and self.is_by_link
+
     def list_causes(self) -> list[failures.CauseInWords]:
         """Why the verifier's verdict is no. Decrypts in each call."""
         return failures.list_causes(self.unsealed_checks() or ())
@@ -445,6 +453,7 @@ class Verification(Exchange):
             checks=vault.sealed_value(self, "checks", checks),
             **format_columns(message),
         )
+        self._let_name_be_found(outcome)
 
     def keep_answer(self, answer: dict[str, Any]) -> None:
         """Verifier: a wallet has answered, and a worker will judge it.
@@ -492,6 +501,14 @@ class Verification(Exchange):
             proof=vault.sealed_value(self, "proof", outcome.proof),
             checks=vault.sealed_value(self, "checks", checks),
         )
+        self._let_name_be_found(outcome)
+
+    def _let_name_be_found(self, outcome: Outcome) -> None:
+        if self.is_named_by_proof and self.tenant.name_search:
+            items = self.unsealed_policy().attributes
+            attributes = naming_attributes(self.tenant_id, [items])
+            name = named_by(items, outcome.proof, attributes)
+            CheckDigests.store(self.tenant, {self.pk: name})
 
     def receive_refusal(self, proof: dict[str, Any] | None = None) -> None:
         """The other side of OpenID4VP has declined, or does not take the answer.
@@ -550,6 +567,23 @@ class Verification(Exchange):
         elif self.state in self.OPEN:
             self.decline()
         self.delete()
+
+
+class CheckDigests(RowDigests):
+    """Those of whom the proof of an answer by a link names (named_checks.py)."""
+
+    verification = models.OneToOneField(
+        Verification,
+        on_delete=models.DO_NOTHING,
+        primary_key=True,
+        db_constraint=False,
+        related_name="name_digests",
+    )
+
+    class Meta:
+        indexes = [
+            GinIndex(fields=["digests"], fastupdate=False, name="check_by_name_digest")
+        ]
 
 
 class WaitingAnswer(Record, CausedJob):

@@ -31,7 +31,7 @@ from core.api.pagination import only_columns
 from core.database.collation import case_insensitive
 from credentials.models import Credential, CredentialDefinition
 from credentials.models.name_search import find_named
-from verifications.models import Verification, VerificationPolicy
+from verifications.models import CheckDigests, Verification, VerificationPolicy
 from wallets.models import Wallet
 from webhooks.models import Webhook
 
@@ -106,7 +106,8 @@ class Search:
     def looked_up(self) -> dict[str, list[Found]]:
         """What has such a name, by kind, the newest first, in one statement.
 
-        Definitions (also deleted ones) and policies; and credentials by whom they name.
+        Definitions (also deleted ones) and policies; and credentials, and checks by a
+        link, by whom they name.
         """
         by_kind: dict[str, list[Found]] = defaultdict(list)
         first, *others = self._named_parts()
@@ -131,6 +132,9 @@ class Search:
                 "holder": Subquery(taken.values("wallet")[:1]),
             }
             yield as_found("credential", rows, "pk", **of_credential)[:MAX_PEOPLE]
+            shown = find_named(tenant, self.text, MAX_PEOPLE, CheckDigests)
+            checks = Verification.objects.filter(pk__in=shown)
+            yield as_found("verification", checks, "pk")[:MAX_PEOPLE]
         named: tuple[tuple[str, type[Model], str, str], ...] = (
             ("definition", CredentialDefinition, "schema__name", "definition_id"),
             ("policy", VerificationPolicy, "name", "pk"),
@@ -154,6 +158,11 @@ class Search:
     @property
     def named(self) -> list[UUID]:
         return [pk for pk, _ in self.named_on]
+
+    @property
+    def named_checks(self) -> list[UUID]:
+        """The newest checks by a link whose proofs show such a name."""
+        return [UUID(one.key) for one in self.looked_up["verification"]]
 
     @property
     def connections_of_named(self) -> list[UUID]:
@@ -233,9 +242,9 @@ def search_credentials(
 def search_verifications(
     rows: QuerySet[Verification], search: Search
 ) -> QuerySet[Verification]:
-    """Match by its id, by its policy (id or name), and by its connection."""
+    """Match by id, by policy (its id or name), by connection, and by name."""
     by_id = id_begins_with(search.text) | id_begins_with(search.text, "policy_id")
-    by_id |= Q(policy_id__in=search.policies)
+    by_id |= Q(policy_id__in=search.policies) | Q(pk__in=search.named_checks)
     return rows.filter(by_id | Q(connection__in=search.connections))
 
 

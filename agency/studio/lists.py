@@ -206,13 +206,12 @@ VERIFICATIONS = ObjectList(
     singular="verification",
     about="Proofs that you asked for, and whether they are valid.",
     query=VerificationQuery,
-    # With the policy, whose name is shown.
+    # With the policy, whose name is shown, and the proof, which names the person.
     rows=lambda wallet: with_policy_names(
         wallet.verifications.select_related("connection").defer(
             "proposal",
             "request_body",
             "presentation",
-            "proof",
             "checks",
             "metadata",
             "connection__shared",

@@ -21,7 +21,6 @@ from agency.studio.exchange.just_typed import note_typed
 from agency.studio.exchange.views import to_object_page
 from agency.studio.forms import focus_field
 from agency.studio.lists import DEFINITIONS
-from agency.studio.objects import is_by_link
 from agency.studio.pages import (
     MemberRequest,
     ids_in,
@@ -196,7 +195,7 @@ def new_credential(request: MemberRequest) -> HttpResponse:
     else:
         return render_choice(request)
     chosen = request.GET.get("connection", "")
-    if former and not is_by_link(former.card):
+    if former and not former.card.is_by_link:
         chosen = str(former.card.connection_id)
     if request.method != "POST":
         given = read_former(request, former) if former else None

@@ -143,12 +143,6 @@ def mark_of(row: Credential | Verification, recipient: str) -> str:
     return "" if is_named else row.reference or f"…{str(row.pk)[-6:]}"
 
 
-def is_by_link(row: Credential | Verification) -> bool:
-    """Whether it has, or had, no connection but that of its link."""
-    connection = row.live_connection
-    return connection is None or connection.connectionless
-
-
 @register.filter
 def person_of(row: Connection | Credential | Verification) -> str:
     """The address of the page of whom a row is about, or "".

@@ -19,7 +19,7 @@ from django.utils.text import Truncator
 from agency.studio.chosen import plan_link
 from agency.studio.exchange.known_cards import MAX_SHOWN, find_namesakes
 from agency.studio.lists import CREDENTIALS, VERIFICATIONS
-from agency.studio.objects import is_by_link, of_tenant, recipient_of
+from agency.studio.objects import of_tenant, recipient_of
 from agency.studio.pages import MemberRequest, member_page
 from agency.words.states import next_step
 from connections.models import BasicMessage, Connection
@@ -121,7 +121,7 @@ def show_person(request: MemberRequest, kind: str, object_id: UUID) -> HttpRespo
         offered = CREDENTIALS.rows(wallet).filter(role=Credential.Role.ISSUER)
         credential = get_object_or_404(offered, pk=object_id)
         [credential] = of_tenant(request.tenant, [credential])
-        if credential.live_connection and not is_by_link(credential):
+        if credential.live_connection and not credential.is_by_link:
             peer = credential.live_connection
             return redirect("studio:connection_person", request.tenant.pk, peer.pk)
         person = person_of_credential(request.membership, wallet, credential)
@@ -163,7 +163,7 @@ def person_of_connection(
         *(
             entry_of(row, "card", membership, by_name=True)
             for row in by_name
-            if is_by_link(row)
+            if row.is_by_link
         ),
     ]
     if hosted:
@@ -195,7 +195,7 @@ def person_of_credential(
     entries = [
         entry_of(row, "card", membership, by_name=row is not credential)
         for row in rows
-        if is_by_link(row)
+        if row.is_by_link
     ]
     if hosted:
         entries.append(Entry("wallet", hosted.created_at, hosted))
@@ -222,7 +222,7 @@ def connections_of(
     found = {
         row.connection_id: row.connection
         for row in rows
-        if row.live_connection and not is_by_link(row)
+        if row.live_connection and not row.is_by_link
     }
     if besides:
         found.pop(besides.pk, None)

@@ -29,7 +29,7 @@ from credentials import messages
 from credentials.ledgers.reads import LedgerReads
 from credentials.models.definition import CredentialDefinition, normalised_names
 from credentials.models.formats import CredentialFormat
-from credentials.models.name_search import store_digests
+from credentials.models.name_search import NameDigests
 from credentials.models.registry import RevocationRegistry
 from credentials.models.token_status_list import Place, TokenStatusList
 from tenants import vault
@@ -433,7 +433,10 @@ class Credential(Exchange):
         """As of each exchange, with what finds it by its recipient's name."""
         super().insert_within_quota()
         if self.recipient_name is not None:
-            store_digests([self])
+            self._let_name_be_found()
+
+    def _let_name_be_found(self) -> None:
+        NameDigests.store(self.tenant, {self.pk: self.unsealed_recipient_name()})
 
     def unsealed_recipient_name(self) -> str:
         """Return for whom it is, or "". Decrypts in each call.
@@ -589,7 +592,7 @@ class Credential(Exchange):
             **recipient,
         )
         if recipient:
-            store_digests([self])
+            self._let_name_be_found()
         self.send_message(
             messages.build_issue(credential, self.thread_id, self.message_format),
             prepared,
@@ -706,7 +709,7 @@ class Credential(Exchange):
             **recipient,
         )
         if recipient:
-            store_digests([self])
+            self._let_name_be_found()
 
     def receive_offer(self, message: Message, offer: OfferBody, values: Values) -> None:
         """Holder: the issuer has answered a proposal, or replaced its offer."""

@@ -17,6 +17,7 @@ from credentials.ledgers import ledger_with
 from credentials.models.card_display import check_display
 from credentials.models.formats import CredentialFormat
 from credentials.models.last_document import LastDocument
+from credentials.models.name_search import NameKey
 from credentials.models.schema import Schema
 from tenants import vault
 from tenants.models import NotedRow, Notes, Record, Tenant
@@ -293,11 +294,15 @@ class CredentialDefinition(Record, NotedRow):
     def change_recipient_attribute(self, name: str) -> None:
         """Let another attribute name the person, "" for none: of what is offered or
         gets its values from now on. 400 `invalid_request` for one that is not there.
+
+        Checks are named by it at once, so they are to be found anew.
         """
         check_recipient_attribute(name, self.schema.attribute_names)
         self.recipient_attribute = name
         self.updated_at = timezone.now()
         self.save(update_fields=["recipient_attribute", "updated_at"])
+        keys = NameKey.objects.filter(tenant_id=self.tenant_id)
+        keys.update(checks_filled_to=None, checks_filled_at=None)
 
     @property
     def formats(self) -> list[str]:

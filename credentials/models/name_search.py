@@ -8,7 +8,7 @@ person, and go with the name, the credential or the organization.
 
 import hmac
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import partial
 from threading import Lock
 from typing import Any, Self
@@ -38,7 +38,7 @@ class NameKey(Record):
     """The key of an organization's digests of names, sealed by its data key.
 
     filled_to: the last credential of before there were digests that has its own by now.
-    filled_at: when all had (credentials/name_filling.py).
+    filled_at: when all had. checks_…: the same of verifications. See name_filling.py.
     """
 
     tenant = models.OneToOneField(
@@ -47,6 +47,8 @@ class NameKey(Record):
     key = models.BinaryField()
     filled_to = models.UUIDField(null=True)
     filled_at = models.DateTimeField(null=True)
+    checks_filled_to = models.UUIDField(null=True)
+    checks_filled_at = models.DateTimeField(null=True)
 
     def __str__(self) -> str:
         return f"name key of {self.tenant_id}"
@@ -67,8 +69,45 @@ class NameKey(Record):
         return bytes.fromhex(vault.unseal(self, "key"))
 
 
-class NameDigests(Row):
-    """The digests of the name on one credential. The database deletes it with that."""
+class RowDigests(Row):
+    """The digests of the name that one row has. The primary key is that row.
+
+    The database deletes it with that.
+    """
+
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, db_constraint=False)
+    digests = ArrayField(models.BigIntegerField())
+
+    class Meta:
+        abstract = True
+
+    def __str__(self) -> str:
+        return str(self.pk)
+
+    @classmethod
+    def store(cls, tenant: Tenant, names: Mapping[UUID, str]) -> None:
+        """Store those of names by the ids of their rows, in the caller's transaction.
+
+        None of what names nobody, and none if the organization has switched it off.
+        """
+        if not (tenant.name_search and any(names.values())):
+            return
+        key = key_of(tenant.pk)
+        rows = [
+            cls(pk=pk, tenant_id=tenant.pk, digests=digests)
+            for pk, name in names.items()
+            if (digests := digests_of(key, beginnings_of(name)))
+        ]
+        cls._default_manager.bulk_create(
+            rows,
+            update_conflicts=True,
+            unique_fields=["pk"],
+            update_fields=["digests"],
+        )
+
+
+class NameDigests(RowDigests):
+    """Those of the name on a credential."""
 
     credential = models.OneToOneField(
         "credentials.Credential",
@@ -77,8 +116,6 @@ class NameDigests(Row):
         db_constraint=False,
         related_name="name_digests",
     )
-    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, db_constraint=False)
-    digests = ArrayField(models.BigIntegerField())
 
     class Meta:
         indexes = [
@@ -87,30 +124,6 @@ class NameDigests(Row):
                 fields=["digests"], fastupdate=False, name="credential_by_name_digest"
             )
         ]
-
-    def __str__(self) -> str:
-        return str(self.pk)
-
-
-def store_digests(named: Iterable[Any]) -> None:
-    """Store those of an organization's credentials, in the caller's transaction.
-
-    None of what names nobody, and none if the organization has switched it off.
-    """
-    rows = [
-        NameDigests(credential_id=row.pk, tenant_id=row.tenant_id, digests=digests)
-        for row in named
-        if row.tenant.name_search
-        and (name := row.unsealed_recipient_name())
-        and (digests := digests_of(key_of(row.tenant_id), beginnings_of(name)))
-    ]
-    if rows:
-        NameDigests.objects.bulk_create(
-            rows,
-            update_conflicts=True,
-            unique_fields=["credential"],
-            update_fields=["digests"],
-        )
 
 
 def beginnings_of(name: str) -> list[str]:
@@ -173,8 +186,15 @@ def forget_keys() -> None:
     _keys.clear()
 
 
-def find_named(tenant: Tenant, text: str, limit: int = MAX_FOUND) -> QuerySet[Any]:
+def find_named(
+    tenant: Tenant,
+    text: str,
+    limit: int = MAX_FOUND,
+    of: type[RowDigests] = NameDigests,
+) -> QuerySet[Any]:
     """The ids of an organization's newest credentials whose names have these words.
+
+    of: the digests of other rows, whose ids are then returned.
 
     Each word of the text is the beginning of a word of the name, in any order; letters
     after the tenth are not compared. Nothing is found by a text without a word of
@@ -186,11 +206,14 @@ def find_named(tenant: Tenant, text: str, limit: int = MAX_FOUND) -> QuerySet[An
             "The organization has switched off that people are found by their names. "
             "Its settings in the studio switch it on.",
         )
-    rows = NameDigests.objects.filter(tenant=tenant)
+    rows = of._default_manager.filter(tenant=tenant)
     beginnings = searched_beginnings(text)
-    if beginnings and (key := find_key(tenant.pk)):
+    key = tenant.__dict__.get("name_digest_key") if beginnings else None
+    if beginnings and (key := key or find_key(tenant.pk)):
+        # So that one call, which may look for several kinds, reads it once.
+        tenant.__dict__["name_digest_key"] = key
         wanted = digests_of(key, beginnings)
-        field = NameDigests._meta.get_field("digests")
+        field = of._meta.get_field("digests")
         # Of a plain list Django makes integers of 32 bits, which cuts the digests.
         rows = rows.filter(digests__contains=models.Value(wanted, field))
     else:

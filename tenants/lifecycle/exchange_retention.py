@@ -20,7 +20,7 @@ from core.work.retention import (
 from credentials.models import Credential, NameDigests, NameKey
 from credentials.removal import remove_credential
 from tenants.models import Tenant
-from verifications.models import Verification
+from verifications.models import CheckDigests, Verification
 from wallets.models import Wallet
 
 # The columns with values, and with what they can be computed from.
@@ -75,7 +75,7 @@ def finished_rows(
 def delete_values(tenant: Tenant, rows: QuerySet[Any], budget: BatchBudget) -> int:
     """Empty the columns with values. The records stay, with their states.
 
-    What finds a credential by its recipient's name goes too.
+    What finds them by the name of a person goes too.
     """
     columns = VALUES[rows.model]
     has_values = Q()
@@ -85,11 +85,10 @@ def delete_values(tenant: Tenant, rows: QuerySet[Any], budget: BatchBudget) -> i
     done = 0
     while budget.take_batch() and (keys := list(rows[:BATCH_ROWS])):
         with transactions.atomic():
-            if rows.model is Credential:
-                # So that nobody fills in meanwhile what finds them: name_filling.py.
-                # If there is no key yet, whoever makes one waits for this one.
-                key = NameKey.of(tenant.pk)
-                list(NameKey.objects.select_for_update().filter(pk=key.pk))
+            # So that nobody fills in meanwhile what finds them: name_filling.py.
+            # If there is no key yet, whoever makes one waits for this one.
+            key = NameKey.of(tenant.pk)
+            list(NameKey.objects.select_for_update().filter(pk=key.pk))
             emptied = rows.model.objects.filter(pk__in=keys)
             done += emptied.exclude(state__in=rows.model.OPEN).update(
                 **dict.fromkeys(columns)
@@ -97,6 +96,9 @@ def delete_values(tenant: Tenant, rows: QuerySet[Any], budget: BatchBudget) -> i
             if rows.model is Credential:
                 ended = emptied.filter(recipient_name=None)
                 NameDigests.objects.filter(credential__in=ended).delete()
+            else:
+                ended = emptied.filter(proof=None)
+                CheckDigests.objects.filter(verification__in=ended).delete()
         time.sleep(retention.PAUSE_SECONDS)
     return done
 

@@ -219,7 +219,7 @@ class Batches(BatchBudget):
 def begin_anew():
     """As where names were stored before there were digests."""
     NameDigests.objects.all().delete()
-    NameKey.objects.update(filled_at=None, filled_to=None)
+    name_filling.begin_again(NameKey.objects.all())
 
 
 def test_one_organization_that_fails_stops_no_other(faber, acme, licence, alice):

@@ -7,7 +7,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from core.telemetry.logs import log_uncaught
 from credentials import name_filling
-from credentials.models import NameDigests, NameKey
+from credentials.models import NameKey
 
 
 class Command(BaseCommand):
@@ -31,7 +31,8 @@ class Command(BaseCommand):
         failed: set[UUID] = set()
         while not name_filling.is_done(failed):
             failed |= name_filling.keep_name_search(failed)
-        self.stdout.write(f"names that are found: {NameDigests.objects.count()}")
+        kinds = [one.digests._default_manager for one in name_filling.fillings()]
+        self.stdout.write(f"names that are found: {sum(one.count() for one in kinds)}")
         if failed:
             names = ", ".join(sorted(map(str, failed)))
             raise CommandError(

@@ -223,6 +223,7 @@ BULK = (
     Part("verifications_verificationpolicy"),
     Part("verifications_kiosk"),
     Part("verifications_verification"),
+    Part("verifications_checkdigests"),
     Part("verifications_waitinganswer", changes=HELD),
     Part("sandbox_simulatedholder"),
     Part("sandbox_simulatedanswer", changes=HELD),

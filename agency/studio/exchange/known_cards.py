@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from agency.studio.lists import CREDENTIALS
-from agency.studio.objects import is_by_link, of_tenant, recipient_of
+from agency.studio.objects import of_tenant, recipient_of
 from agency.words.asking import definition_ids
 from core.text.folding import folded_words
 from credentials.models import Credential
@@ -49,7 +49,7 @@ def find_known(membership: Membership, row: Verification) -> list[Known]:
         return []
     name = recipient_of(row, membership)
     wallet = Wallet.of_organization(membership.tenant)
-    if not is_by_link(row):
+    if not row.is_by_link:
         rows = CREDENTIALS.rows(wallet).filter(
             connection=row.connection, role=Credential.Role.ISSUER, state__in=ENDED
         )
@@ -61,7 +61,7 @@ def find_known(membership: Membership, row: Verification) -> list[Known]:
         Known(
             card,
             name=known_name(card, membership),
-            by_name=is_by_link(row),
+            by_name=row.is_by_link,
             is_revoked=card.state == Credential.State.REVOKED,
             since=card.in_state_since,
         )

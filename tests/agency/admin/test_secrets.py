@@ -26,7 +26,7 @@ from tenants.models import IdempotencyLease
 from tests.agency.admin.conftest import OURS
 from tests.support import queues
 from tests.support.policies import attribute, policy
-from verifications.models import Verification
+from verifications.models import CheckDigests, Verification
 from wallets.models import Key, Wallet
 from webhooks.models import FeedEpoch, FeedSwitch
 
@@ -66,7 +66,7 @@ def test_every_model_is_in_the_admin():
     models = {model for app in OURS for model in apps.get_app_config(app).get_models()}
     # Nothing to read, or public; and Django's admin has no composite keys.
     left_out = {SeenMessage, SpentNonce, FeedEpoch, FeedSwitch, IdempotencyLease}
-    left_out |= {LastDocument, NameDigests, NameKey}
+    left_out |= {CheckDigests, LastDocument, NameDigests, NameKey}
     assert {model for model, _ in our_admins()} == models - left_out
 
 

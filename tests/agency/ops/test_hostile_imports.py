@@ -31,10 +31,10 @@ from credentials.models import (
     DidEndpoint,
     Mailing,
     MailingRow,
+    NameDigests,
     Publication,
     PublishedObject,
     RevocationRegistry,
-    name_search,
 )
 from sandbox.models import SimulatedAnswer
 from tenants import audit, vault
@@ -60,7 +60,7 @@ from tests.support.move_files import MoveFile, Rows
 from tests.support.outside_agent import Agent
 from tests.support.pictures import storage
 from tests.support.world import WEBHOOK, World
-from verifications.models import WaitingAnswer
+from verifications.models import CheckDigests, Verification, WaitingAnswer
 from wallets.models import Key, Wallet, issuer_url
 from webhooks.models import Delivery, Event
 
@@ -123,7 +123,10 @@ class Full(World):
     def name_somebody(self, tenant):
         named = Credential.objects.filter(tenant=tenant, role="issuer").first()
         vault.seal(named, "recipient_name", "Ann Lee")
-        name_search.store_digests([named])
+        names = {named.pk: named.unsealed_recipient_name()}
+        NameDigests.store(tenant, names)
+        check = Verification.objects.filter(tenant=tenant, role="verifier").first()
+        CheckDigests.store(tenant, {check.pk: "Ann Lee"})
 
     def publish_at_a_domain(self, tenant):
         with transactions.atomic():

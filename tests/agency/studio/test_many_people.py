@@ -24,7 +24,8 @@ LIMITS = (
 )
 LARGE = {
     "connections_connection", "connections_basicmessage", "credentials_credential",
-    "credentials_namedigests", "verifications_verification", "wallets_key",
+    "credentials_namedigests", "verifications_checkdigests",
+    "verifications_verification", "wallets_key",
 }  # fmt: skip
 READS = re.compile(r"\s*(SELECT|WITH)\b")
 VALUES = {"name": "Ann", "year": "2020"}

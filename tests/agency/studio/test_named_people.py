@@ -1,20 +1,26 @@
 """Whom a check is about: named by its proof, found among the organization's cards."""
 
 import re
+from datetime import timedelta
 from html import unescape
 
 import pytest
+from django.core.management import call_command
 from django.db import connection as database
+from django.db.models import F
 from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
 
 from credentials import revocation
-from credentials.models import Credential
-from tenants.models import AuditEntry
+from credentials.models import Credential, NameDigests, NameKey
+from credentials.name_filling import keep_name_search
+from tenants.lifecycle.exchange_retention import delete_old_exchanges
+from tenants.models import AuditEntry, Tenant
 from tests.agency.holders.links.conftest import answer, take_offer
-from tests.agency.studio.conftest import read
+from tests.agency.studio.conftest import browser_of, person, read
 from tests.support.people import Organization
 from tests.support.policies import attribute, policy, predicate
-from verifications.models import Verification
+from verifications.models import CheckDigests, Verification
 from wallets.models import Wallet
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -77,6 +83,21 @@ def test_a_verdict_says_whose_card_the_organization_knows(
     assert person in shown and "holds" in shown and "again=" not in shown
 
 
+def test_a_verdict_says_that_a_card_may_have_expired(browser, url, api):
+    member = api.defines("name", "until", recipientAttribute="name")
+    ines = api.hosts("Ines")
+    ines.receives(api, member, {"name": "Ines Koch", "until": "20241231"})
+    only = {"restrictions": [{"credentialDefinitionId": member["definitionId"]}]}
+    for day in ("today", "20250101"):
+        runs = predicate("until", ">=", day, policyName="Runs", **only)
+        made = api.post("/verifications/policy", policy(predicates=[runs]))
+        answer(ines, made["verificationRequestUrl"])
+        row = Verification.objects.get(pk=made["verificationId"])
+        shown = text(verdict(browser, url, row))
+        assert ("The card has expired" in shown) == (day == "today"), shown
+        assert ("does not meet this" in shown) == (day != "today")
+
+
 def test_a_revoked_card_is_issued_again_with_its_values(
     browser, url, api, rosa, member
 ):
@@ -132,6 +153,99 @@ def test_with_its_values_the_name_goes(browser, url, api, rosa, member):
     Verification.objects.filter(pk=row.pk).update(proof=None, presentation=None)
     assert "Rosa" not in read(browser, f"{url}/verifications")
     assert "Rosa" not in verdict(browser, url, row)
+
+
+def found(browser, url, text, kind="verifications"):
+    """What is found by a text: the ids of checks."""
+    page = read(browser, f"{url}/{kind}?q={text}")
+    known = map(str, Verification.objects.values_list("pk", flat=True))
+    return {pk for pk in known if f"/verifications/{pk}" in page}
+
+
+def test_a_check_by_a_link_is_found_by_whom_it_names(
+    browser, viewer, url, api, rosa, member
+):
+    valid = {"restrictions": [{"credentialDefinitionId": member["definitionId"]}]}
+    rows = [
+        asks_by_link(api, rosa, member),
+        asks_by_link(api, rosa, member, attribute("name", **valid)),
+    ]
+    assert [row.is_valid for row in rows] == [False, True]
+    asks_by_link(api, rosa, member, attribute("born", **valid))
+    both = {str(row.pk) for row in rows}
+    for kind in ("verifications", "search"):
+        assert found(browser, url, "bau", kind) == both
+        assert found(browser, url, "ROSA bauer", kind) == both
+        assert not found(browser, url, "auer", kind)
+        assert not found(viewer, url, "bau", kind), "names could be guessed"
+    assert found(browser, url, "rosa&state=Valid") == {str(rows[1].pk)}
+
+
+def test_nobody_finds_checks_of_another_organization(browser, url, api, rosa, member):
+    acme = Organization("Acme Corp", owner=person("sam"))
+    theirs = acme.defines(*ROSA, supportRevocation=True, recipientAttribute="name")
+    rosa.receives(acme, theirs, ROSA)
+    row = asks_by_link(acme, rosa, theirs)
+    sam = browser_of(acme.tenant.memberships.get().user)
+    their_url = f"/studio/organizations/{acme.tenant.pk}"
+    for kind in ("verifications", "search"):
+        assert not found(browser, url, "rosa", kind)
+        assert found(sam, their_url, "rosa", kind) == {str(row.pk)}
+    # Even if the digests were the same, the organization is a condition.
+    asks_by_link(api, rosa, member)
+    ours = CheckDigests.objects.get(tenant=api.tenant)
+    CheckDigests.objects.update(digests=ours.digests)
+    assert found(browser, url, "rosa") == {str(ours.pk)}
+
+
+def test_digests_of_checks_go_with_the_proof_and_with_the_check(
+    browser, url, api, rosa, member
+):
+    row = asks_by_link(api, rosa, member)
+    api.delete(f"/verifications/{row.pk}")
+    assert not CheckDigests.objects.exists()
+    row = asks_by_link(api, rosa, member)
+    assert found(browser, url, "rosa") == {str(row.pk)}
+    Tenant.objects.update(values_kept_days=30)
+    Verification.objects.update(updated_at=F("updated_at") - timedelta(days=40))
+    delete_old_exchanges()
+    assert not CheckDigests.objects.exists()
+    assert not found(browser, url, "rosa")
+
+
+def test_checks_of_before_are_filled_in_and_it_is_switched_off(
+    browser, url, api, rosa, member
+):
+    row = asks_by_link(api, rosa, member)
+    CheckDigests.objects.all().delete()
+    NameKey.objects.update(checks_filled_to=None, checks_filled_at=None)
+    NameDigests.objects.all().delete()
+    NameKey.objects.update(filled_at=timezone.now())
+    keep_name_search()
+    assert found(browser, url, "rosa") == {str(row.pk)}
+    assert not NameDigests.objects.exists(), "these were filled in before"
+    Tenant.objects.update(name_search=False)
+    keep_name_search()
+    assert not CheckDigests.objects.exists() and not found(browser, url, "rosa")
+    asks_by_link(api, rosa, member)
+    assert not CheckDigests.objects.exists()
+    Tenant.objects.update(name_search=True)
+    call_command("fill_name_search")
+    assert len(found(browser, url, "rosa")) == 2
+
+
+def test_another_attribute_that_names_finds_checks_by_that(
+    browser, url, api, rosa, member
+):
+    row = asks_by_link(api, rosa, member)
+    keep_name_search()
+    path = f"/definitions/credentials/{member['definitionId']}"
+    api.call("patch", path, {"recipientAttribute": None})
+    keep_name_search()
+    assert not CheckDigests.objects.exists()
+    api.call("patch", path, {"recipientAttribute": "name"})
+    keep_name_search()
+    assert found(browser, url, "rosa") == {str(row.pk)}
 
 
 def test_another_organization_knows_nothing_of_a_card(browser, url, api, rosa, member):

@@ -25,7 +25,8 @@ VALUES = {"name": "Zoë Example", "year": "2020"}
 MASK = "••••••"
 LARGE = (
     "connections_connection", "connections_basicmessage", "credentials_credential",
-    "credentials_namedigests", "verifications_verification", "wallets_wallet",
+    "credentials_namedigests", "verifications_checkdigests",
+    "verifications_verification", "wallets_wallet",
     "wallets_key",
 )  # fmt: skip
 
@@ -71,10 +72,18 @@ def test_all_of_a_person_is_in_one_order(browser, url, known):
     page = read(browser, f"{url}/connections/{known.pk}/person")
     assert "<h1><bdi>Alice</bdi></h1>" in page
     happened = part(page, "timeline")
-    parts = ["Yes, thank you.", "Are you well?", "Offered", "Valid", "Issued"]
+    parts = [
+        "Yes, thank you.",
+        "Are you well?",
+        "Offered",
+        "Valid",
+        "Issued",
+    ]
     places = [happened.index(one) for one in parts]
     assert places == sorted(places)
-    assert "Offered" in part(page, "waits") and "Issued" in part(page, "cards")
+    assert "Offered" in part(page, "waits") and "Issued" in part(
+        page, "cards"
+    )
     for leads in ("credentials/new", "verifications/new"):
         assert f'href="{url}/{leads}?connection={known.pk}"' in page
     assert f'href="{url}/connections/{known.pk}/messages">Write' in page
@@ -160,7 +169,9 @@ def test_who_may_not_see_names_sees_masks_and_no_texts_or_links(
     assert "Written by them" in page and "same name" not in page
     page = read(viewer, f"{url}/credentials/{first.pk}/person")
     assert MASK in page and link not in page
-    assert part(page, "timeline").count("Offered") == 1, "equal names are told else"
+    assert part(page, "timeline").count("Offered") == 1, (
+        "equal names are told else"
+    )
     Tenant.objects.update(names_for_all=True)
     assert "Zoë Example" in read(viewer, f"{url}/credentials/{first.pk}/person")
 
