@@ -35,7 +35,7 @@ from agency.studio.pages import (
     refusals_above,
 )
 from agency.studio.printed_codes import Code, render_codes
-from agency.words.states import BULK
+from agency.words.states import BULK, labels_of
 from core.api.views import heavy
 from core.database.uuids import parse_uuid
 from core.text.csv_text import line_writer
@@ -44,7 +44,7 @@ from credentials.bulk import loading, results, workbooks
 from credentials.bulk.cells import DateForm
 from credentials.bulk.loading import BulkError
 from credentials.bulk.retention import discard_bulk
-from credentials.models import Bulk
+from credentials.models import Bulk, Credential
 from credentials.models.definition import DATE, INTEGER
 from credentials.models.mailing import is_on
 from tenants import audit
@@ -208,9 +208,11 @@ def bulk_context(request: MemberRequest, bulk: Bulk) -> dict[str, Any]:
     numbers = "-".join(f"{name}{number}" for name, number in sorted(counts.items()))
     mails, mails_version = list_mailings(bulk, request.membership)
     words = BULK[bulk.state]
+    labels = labels_of(Credential, Credential.Role.ISSUER)
     return {
         "bulk": bulk,
         "counts": counts,
+        "states": [(labels.get(name, name), one) for name, one in counts.items()],
         "tried": bulk.row_count - counts.get("Waiting", 0),
         "can_retry": counts.get("Failed", 0) > 0 and bulk.rows_to_retry().exists(),
         "errors": with_whom(bulk, errors, request.membership),

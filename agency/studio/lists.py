@@ -35,6 +35,7 @@ from agency.studio.objects import (
     with_schema_names,
 )
 from agency.studio.pages import MemberRequest, View, member_page
+from agency.words.states import Subject, labels_of
 from connections.api.serializers import ConnectionQuery
 from connections.models import Connection
 from core.api.pagination import (
@@ -71,6 +72,16 @@ ACTS = {REVOKE: "Revoke", LINKS: "Copy links", AGAIN: "Send again"}
 # What an empty list of a hosted wallet says instead of `about` and `create`.
 OF_A_WALLET = "It begins with an invitation that the wallet accepts."
 ACCEPT = "/custodian/v1/api/{}/connections/invitation"
+# By the name of a list: its model, and which role the organization has, or a holder.
+ROLES_OF: dict[str, tuple[type[Subject], str, str]] = {
+    "connections": (Connection, Connection.Role.INVITER, Connection.Role.INVITEE),
+    "credentials": (Credential, Credential.Role.ISSUER, Credential.Role.HOLDER),
+    "verifications": (
+        Verification,
+        Verification.Role.VERIFIER,
+        Verification.Role.PROVER,
+    ),
+}
 Parameters = Mapping[str, str | int | bool]  # of a query of the API
 
 
@@ -85,7 +96,7 @@ class ObjectList(Generic[Row]):
     """A list of one kind of objects.
 
     name: of its URL. singular: as in "No connection …". query: of the list in the API.
-    states: the parameters of that query by the label of the filter. create: path and
+    states: the parameters of that query by the value of the filter. create: path and
     body of the API call that makes such an object, and about what it is. new_page: the
     route of the page that makes one, if there is one. acts: of ACTS, what can be done
     with ticked rows.
@@ -106,6 +117,13 @@ class ObjectList(Generic[Row]):
 
     def find(self, search: Search) -> QuerySet[Row]:
         return self.search(self.rows(search.wallet), search)
+
+    def labels(self, is_hosted: bool) -> dict[str, str]:
+        """The states in plain words, of the role that most rows of a list have."""
+        if not self.states:
+            return {}
+        model, own, of_holder = ROLES_OF[self.name]
+        return labels_of(model, of_holder if is_hosted else own)
 
     @property
     def route(self) -> str:
@@ -256,11 +274,14 @@ class ListForm(forms.Form):
     after = CursorField()
     before = CursorField()
 
-    def __init__(self, data: QueryDict, kind: ObjectList[Row]) -> None:
+    def __init__(
+        self, data: QueryDict, kind: ObjectList[Row], is_hosted: bool = False
+    ) -> None:
         super().__init__(data)
         self.sorts, self.states, self.asked = kind.sorts, kind.states, kind.query
         choice_field(self, "sort").choices = list(kind.sorts.items())
-        states = [(label, label) for label in kind.states]
+        labels = kind.labels(is_hosted)
+        states = [(name, labels.get(name, name)) for name in kind.states]
         choice_field(self, "state").choices = [("", "All states"), *states]
         if not states:
             del self.fields["state"]
@@ -330,7 +351,7 @@ def render_list(
     tenant = request.tenant
     hosted = get_hosted_wallet(tenant, wallet_id) if wallet_id else None
     wallet = hosted or Wallet.of_organization(tenant)
-    form = ListForm(request.GET, kind)
+    form = ListForm(request.GET, kind, is_hosted=hosted is not None)
     query = form.query()
     rows = form.narrow(kind.rows(wallet))
     if text := form.cleaned_data["q"]:

@@ -8,8 +8,14 @@ from django.utils.translation import gettext as _
 from agency.words.cards import Card, card_name, draw_asked, label_in
 from core.text.days import parse_day
 from credentials.models import CredentialDefinition
+from verifications.proofs.policy import LOWER_BOUND_TYPES
 from verifications.proofs.proof_items import Item
-from verifications.wording import Predicate, predicate_of, shown_attributes
+from verifications.wording import (
+    Predicate,
+    is_validity,
+    predicate_of,
+    shown_attributes,
+)
 from wallets.anoncreds import normalise_name
 
 BIRTH = ("birth", "born", "dob")
@@ -153,6 +159,14 @@ def name_condition(item: Item, known: Mapping[str, CredentialDefinition]) -> str
     [asked] = conditions_asked([item], known)
     # Isolated, as a name may have another direction than the sentence.
     return f"\u2068{asked.label}\u2069: {asked.condition}"
+
+
+def asks_expiry(item: Item, day: date) -> bool:
+    """Whether it asks that a card has not expired: on the day, or by the name."""
+    until = parse_day(str(item.threshold))
+    if until is None or item.predicate_type not in LOWER_BOUND_TYPES:
+        return False
+    return until == day or is_validity(item.attribute_names[0])
 
 
 def age_asked(item: Item, day: date) -> int | None:

@@ -12,7 +12,12 @@ from uuid import UUID
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from agency.words.asking import age_asked, condition_in_words, definition_ids
+from agency.words.asking import (
+    age_asked,
+    asks_expiry,
+    condition_in_words,
+    definition_ids,
+)
 from agency.words.cards import definitions_of
 from connections.didcomm.reasons import DECLINES
 from credentials.models import Credential, CredentialDefinition
@@ -50,6 +55,7 @@ SENTENCES = (
     gettext_lazy("The other side ended it, for a reason of its own."),
 )
 YOUNGER = "The person is younger, has no such card, or it was revoked."
+EXPIRED = "The card has expired, the person has no such card, or it was revoked."
 NOT_MET = "The person does not meet this, has no such card, or it was revoked."
 NO_SUCH_CARD = "The person has no such card, or it was revoked."
 
@@ -170,5 +176,6 @@ def unproven_of(
 ) -> Unproven:
     if not item.is_predicate:
         return Unproven(item.policy_name, NO_SUCH_CARD)
-    causes = YOUNGER if age_asked(item, day) else NOT_MET
+    causes = EXPIRED if asks_expiry(item, day) else NOT_MET
+    causes = YOUNGER if age_asked(item, day) else causes
     return Unproven(condition_in_words(item, known, day), causes, is_condition=True)

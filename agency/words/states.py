@@ -20,6 +20,8 @@ Subject = Connection | Credential | Verification
 C, D, V = Connection.State, Credential.State, Verification.State
 # What is shown of rows whose state does not say how they ended.
 ENDED, VALID, NOT_VALID = "Ended", "Valid", "Not valid"
+WAITS = "Waits for your answer"
+WITHOUT_CARD, WITHOUT_ANSWER = "Ended without a card", "Ended without an answer"
 
 
 @dataclass(frozen=True)
@@ -27,14 +29,17 @@ class Words:
     """A row of a table: what is said in one state, of one role.
 
     staff: what happened last, and what has to happen next. by_link: the same while
-    whoever has its link may take part. badge: the CSS class of the state. holder: on
+    whoever has its link may take part. label: the state in plain words, in lists; step:
+    in the row of all steps, if that differs. badge: its CSS class. holder: on
     the page of a web wallet; tag: in one or two words, in its lists. link: what the
     page of its link shows, unless that depends on the link. kiosk: the verdict on a
     screen.
     """
 
     staff: str
+    label: str
     by_link: str = ""
+    step: str = ""
     badge: str = "soon"
     holder: Text = ""
     tag: Text = ""
@@ -46,28 +51,38 @@ class Words:
 Table = Mapping[tuple[str, str], Words]
 
 CONNECTED = Words(
-    "Both sides can offer credentials, ask for proofs and send messages.", badge="good"
+    "Both sides can offer credentials, ask for proofs and send messages.",
+    label="Connected",
+    badge="good",
 )
 HUNG_UP = Words(
-    "One side has ended the connection: nothing more goes over it.", badge=""
+    "One side has ended the connection: nothing more goes over it.",
+    label=ENDED,
+    badge="",
 )
 CONNECTION: Table = {
     ("inviter", C.INVITED): Words(
-        "Nobody has accepted the invitation yet. Send its link again if it was lost."
+        "Nobody has accepted the invitation yet. Send its link again if it was lost.",
+        label="Not accepted yet",
+        step="Invited",
     ),
     ("inviter", C.NEGOTIATING): Words(
         "The other side has accepted, and the two agents exchange keys. If this takes "
-        "longer than a minute, look at the last message below."
+        "longer than a minute, look at the last message below.",
+        label="Being set up",
     ),
     ("inviter", C.CONNECTED): CONNECTED,
     ("inviter", ENDED): HUNG_UP,
     ("invitee", C.INVITED): Words(
         "The invitation is being answered. If this takes longer than a minute, look "
-        "at the last message below."
+        "at the last message below.",
+        label="Not answered yet",
+        step="Invited",
     ),
     ("invitee", C.NEGOTIATING): Words(
         "The inviter has not answered yet. Look at the last message below; if it was "
-        "sent, ask the inviter."
+        "sent, ask the inviter.",
+        label="Being set up",
     ),
     ("invitee", C.CONNECTED): CONNECTED,
     ("invitee", ENDED): HUNG_UP,
@@ -87,34 +102,51 @@ ANSWERED_NEXT = gettext_lazy("The other side answers next.")
 CREDENTIAL: Table = {
     ("issuer", D.PROPOSED): Words(
         "The holder proposes what to issue. Answer with an offer through the API, or "
-        "cancel."
+        "cancel.",
+        label=WAITS,
+        step="Proposed",
     ),
     ("issuer", D.OFFERED): Words(
         "The offer is in the wallet of the holder, who has not accepted it yet.",
+        label="Not accepted yet",
+        step="Offered",
         by_link="Nobody has accepted it yet.",
     ),
     ("issuer", D.REQUESTED): Words(
         "The holder has accepted. Issue it through the API, unless it is issued "
         "automatically.",
+        label="Accepted, to be issued",
+        step="Accepted",
         link=LinkState.ACCEPTED,
     ),
     ("issuer", D.ISSUED): Words(
-        "The holder has the credential.", badge="good", link=LinkState.DONE
+        "The holder has the credential.",
+        label="Has the card",
+        step="Issued",
+        badge="good",
+        link=LinkState.DONE,
     ),
     ("issuer", D.REJECTED): Words(
         "It was ended before it was issued. Make a new offer if it is still wanted.",
+        label=WITHOUT_CARD,
         badge="bad",
     ),
     ("issuer", D.REVOKED): Words(
         "The credential is revoked. Issue a new one if the holder needs one.",
+        label="Revoked",
         badge="bad",
         link=LinkState.DONE,
     ),
     ("holder", D.PROPOSED): Words(
-        "The issuer has to answer with an offer.", holder=ANSWERED_NEXT
+        "The issuer has to answer with an offer.",
+        label="Not answered yet",
+        step="Proposed",
+        holder=ANSWERED_NEXT,
     ),
     ("holder", D.OFFERED): Words(
         "The owner of this wallet has to accept the offer or decline it.",
+        label="Not accepted yet",
+        step="Offered",
         holder=gettext_lazy(
             "If you accept, this card comes into your wallet. Nothing is shown to "
             "anybody else."
@@ -123,6 +155,8 @@ CREDENTIAL: Table = {
     ),
     ("holder", D.REQUESTED): Words(
         "The issuer has to issue it.",
+        label="Accepted, to be issued",
+        step="Accepted",
         holder=gettext_lazy(
             "You have accepted. The card comes into your wallet by itself as soon as "
             "it is issued, also when this page is closed."
@@ -131,17 +165,21 @@ CREDENTIAL: Table = {
     ),
     ("holder", D.ISSUED): Words(
         "The credential is in this wallet.",
+        label="Has the card",
+        step="Issued",
         badge="good",
         holder=gettext_lazy("The card is in your wallet."),
         tag=gettext_lazy("Valid"),
     ),
     ("holder", D.REJECTED): Words(
         "It was ended before it was issued. Ask the issuer for a new offer.",
+        label=WITHOUT_CARD,
         badge="bad",
         holder=gettext_lazy("This offer was declined or withdrawn."),
     ),
     ("holder", D.REVOKED): Words(
         "The issuer has revoked the credential. Ask the issuer for a new one.",
+        label="Revoked",
         badge="bad",
         holder=gettext_lazy("This card was cancelled: it is not valid any more."),
         tag=gettext_lazy("Cancelled"),
@@ -151,54 +189,72 @@ CREDENTIAL: Table = {
 VERIFICATION: Table = {
     ("verifier", V.PROPOSED): Words(
         "The holder proposes what to show. Answer with a request through the API, or "
-        "cancel."
+        "cancel.",
+        label=WAITS,
+        step="Proposed",
     ),
     ("verifier", V.REQUESTED): Words(
         "The request is in the wallet of the holder, who has not answered yet.",
+        label="Not answered yet",
+        step="Asked",
         by_link="Nobody has answered yet.",
     ),
-    ("verifier", V.ACCEPTED): Words("The holder has answered.", link=LinkState.FAILED),
+    ("verifier", V.ACCEPTED): Words(
+        "The holder has answered.", label="Answered", link=LinkState.FAILED
+    ),
     ("verifier", VALID): Words(
         "The proof is valid: it shows what was asked for.",
+        label=VALID,
         badge="good",
         link=LinkState.DONE,
         kiosk=gettext_lazy("Valid"),
     ),
     ("verifier", NOT_VALID): Words(
         "The proof is not valid.",
+        label=NOT_VALID,
         badge="bad",
         link=LinkState.FAILED,
         kiosk=gettext_lazy("Not valid"),
     ),
     ("verifier", V.REJECTED): Words(
         "It was ended before a proof came. Ask again if it is still needed.",
+        label=WITHOUT_ANSWER,
         badge="bad",
         kiosk=gettext_lazy("The request was declined"),
     ),
     ("prover", V.PROPOSED): Words(
-        "The verifier has to answer with a request.", holder=ANSWERED_NEXT
+        "The verifier has to answer with a request.",
+        label="Not answered yet",
+        step="Proposed",
+        holder=ANSWERED_NEXT,
     ),
     ("prover", V.REQUESTED): Words(
         "The owner of this wallet has to choose credentials or decline.",
+        label="Not answered yet",
+        step="Asked",
         holder=gettext_lazy("Nothing is shown before you agree."),
         tag=gettext_lazy("Question"),
     ),
     ("prover", V.ACCEPTED): Words(
         "The proof was sent. The verifier has not said yet whether it is valid.",
+        label="Answered",
         holder=gettext_lazy("Your answer was sent. The other side checks it."),
     ),
     ("prover", VALID): Words(
         "The verifier has found the proof valid.",
+        label=VALID,
         badge="good",
         holder=gettext_lazy("Your answer was sent and accepted."),
     ),
     ("prover", NOT_VALID): Words(
         "The verifier has found the proof not valid.",
+        label=NOT_VALID,
         badge="bad",
         holder=gettext_lazy("Your answer was sent, but it was not accepted."),
     ),
     ("prover", V.REJECTED): Words(
         "It was ended before a proof was sent. Ask the verifier for a new request.",
+        label=WITHOUT_ANSWER,
         badge="bad",
         holder=gettext_lazy(
             "This question was declined or withdrawn. Nothing was shown."
@@ -213,9 +269,11 @@ TABLES: Mapping[type[Subject], Table] = {
 }
 
 BULK: Mapping[str, Words] = {
-    Bulk.State.RUNNING: Words("The offers are being made.", badge=""),
-    Bulk.State.PAUSED: Words("No further offers are made until you resume it."),
-    Bulk.State.DONE: Words("No row waits any more.", badge="good"),
+    Bulk.State.RUNNING: Words("The offers are being made.", "Running", badge=""),
+    Bulk.State.PAUSED: Words(
+        "No further offers are made until you resume it.", "Paused"
+    ),
+    Bulk.State.DONE: Words("No row waits any more.", "Done", badge="good"),
 }
 
 ROLES = {
@@ -228,7 +286,7 @@ ROLES = {
 }
 
 
-def label_of(row: Subject) -> str:
+def outcome_of(row: Subject) -> str:
     """The state in the words of the API, or how it ended if the state does not say."""
     if isinstance(row, Connection) and row.left_at:
         return ENDED
@@ -238,7 +296,30 @@ def label_of(row: Subject) -> str:
 
 
 def words_of(row: Subject) -> Words:
-    return TABLES[type(row)][row.role, label_of(row)]
+    return TABLES[type(row)][row.role, outcome_of(row)]
+
+
+def label_of(row: Subject) -> str:
+    """The state in plain words, for staff."""
+    if isinstance(row, Connection) and not row.left_at:
+        if row.problem:
+            return "Refused"
+        if row.multi_party:
+            return "Open to all"
+    return words_of(row).label
+
+
+def labels_of(model: type[Subject], role: str) -> dict[str, str]:
+    """The labels of one role by the state, or how it ended."""
+    return {
+        state: words.label for (of, state), words in TABLES[model].items() if of == role
+    }
+
+
+def step_label(row: Subject, state: str) -> str:
+    """What the row of its steps says of a state that it has, had or will have."""
+    words = TABLES[type(row)][row.role, state]
+    return words.step or words.label
 
 
 def badge_of(row: Subject) -> str:
@@ -261,7 +342,7 @@ def next_step(row: Subject) -> str:
     link = row.live_connection if words.by_link else None
     if link and link.is_open:
         return words.by_link
-    is_told = label_of(row) == NOT_VALID and row.role == Verification.Role.PROVER
+    is_told = outcome_of(row) == NOT_VALID and row.role == Verification.Role.PROVER
     return (
         f"{words.staff} {UNEXPLAINED}" if is_told and not row.problem else words.staff
     )

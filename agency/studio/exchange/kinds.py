@@ -16,7 +16,7 @@ from agency.studio.exchange.values import (
 from agency.words.asking import card_asked, definition_ids
 from agency.words.cards import Card, definitions_of, draw_card
 from agency.words.reasons import Unproven, list_unproven
-from agency.words.states import ENDED, ROLES, Subject, label_of
+from agency.words.states import ENDED, ROLES, Subject, labels_of, outcome_of
 from connections import invitation_links
 from connections.api.serializers import ConnectionContract, has_attachment
 from connections.models import Connection
@@ -28,6 +28,7 @@ from verifications.proofs import failures
 
 C, D, V = Connection.State, Credential.State, Verification.State
 MAX_RELATED = 20
+MODELS = {one.OBJECT_TYPE: one for one in (Credential, Verification)}
 WITH_CONNECTION = ("wallet", "connection", *(f"connection__{key}" for key in KEYS))
 
 
@@ -50,7 +51,7 @@ class ConnectionPage(ExchangePage[Connection]):
     def connection(self) -> Connection:
         return self.row
 
-    def labels(self) -> list[str]:
+    def states(self) -> list[str]:
         if self.row.multi_party:
             return [C.INVITED]
         ended = [ENDED] if self.row.left_at else []
@@ -94,11 +95,17 @@ class ConnectionPage(ExchangePage[Connection]):
             .order_by("-pk")
             .annotate(kind=Constant(model.OBJECT_TYPE))
             .values_list(*columns)[:MAX_RELATED]
-            for model in (Credential, Verification)
+            for model in MODELS.values()
         ]
         newest = of_kind[0].union(of_kind[1], all=True).order_by("-created_at")
         return [
-            Related(pk, state, ROLES[role], created_at, kind)
+            Related(
+                pk,
+                labels_of(MODELS[kind], role)[state],
+                ROLES[role],
+                created_at,
+                kind,
+            )
             for pk, state, role, created_at, kind in newest[:MAX_RELATED]
         ]
 
@@ -125,7 +132,7 @@ class CredentialPage(ThreadPage[Credential]):
     def rows(cls) -> QuerySet[Credential]:
         return Credential.objects.select_related(*WITH_CONNECTION)
 
-    def labels(self) -> list[str]:
+    def states(self) -> list[str]:
         row = self.row
         proposed = [D.PROPOSED] if row.proposal is not None else []
         if row.state == D.REJECTED:
@@ -168,7 +175,7 @@ class VerificationPage(ThreadPage[Verification]):
     def rows(cls) -> QuerySet[Verification]:
         return Verification.objects.select_related(*WITH_CONNECTION)
 
-    def labels(self) -> list[str]:
+    def states(self) -> list[str]:
         row = self.row
         is_proposed = row.proposal is not None or row.state == V.PROPOSED
         proposed = [V.PROPOSED] if is_proposed else []
@@ -178,7 +185,7 @@ class VerificationPage(ThreadPage[Verification]):
         steps = [*proposed, V.REQUESTED]
         if row.is_valid is None:
             return [*steps, V.ACCEPTED]
-        verdict = label_of(row)
+        verdict = outcome_of(row)
         if row.role == Verification.Role.PROVER:
             return [*steps, V.ACCEPTED, verdict]
         return [*steps, verdict]

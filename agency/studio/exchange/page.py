@@ -23,7 +23,15 @@ from agency.studio.exchange.values import Value, free_texts
 from agency.studio.objects import name_of
 from agency.words.cards import Card
 from agency.words.reasons import Unproven
-from agency.words.states import ROLES, Subject, badge_of, label_of, next_step
+from agency.words.states import (
+    ROLES,
+    Subject,
+    badge_of,
+    label_of,
+    next_step,
+    outcome_of,
+    step_label,
+)
 from connections.api.serializers import was_started_by_link
 from connections.models import Connection
 from core.api.serializers import Contract
@@ -135,16 +143,20 @@ class ExchangePage(ABC, Generic[Row]):
         return reverse(f"studio:wallet_{name}", args=[row.tenant_id, row.wallet_id])
 
     @abstractmethod
-    def labels(self) -> list[str]:
-        """The labels of all steps in their order, for the way that this object took."""
+    def states(self) -> list[str]:
+        """All steps in their order, for the way that this object took."""
 
     def steps(self) -> list[Step]:
         """The steps behind it, the current one, and those to come."""
-        labels = [str(label) for label in self.labels()]
-        current = labels.index(label_of(self.row))
+        states = [str(state) for state in self.states()]
+        current = states.index(outcome_of(self.row))
         return [
-            Step(label, is_past=number < current, is_current=number == current)
-            for number, label in enumerate(labels)
+            Step(
+                step_label(self.row, state),
+                is_past=number < current,
+                is_current=number == current,
+            )
+            for number, state in enumerate(states)
         ]
 
     @abstractmethod

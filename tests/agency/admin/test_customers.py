@@ -72,7 +72,7 @@ def test_it_shows_why_verifications_failed_and_who_declined(browser, customer):
     failures = section(page_of(browser, customer), "failures")
     assert "Full name: No card that proves this." in failures
     assert f"/admin/verifications/verification/{row.pk}/change/" in failures
-    assert "Rejected" in failures
+    assert "Ended without an answer" in failures
     assert "The other side ended the exchange." in failures
 
 

@@ -126,7 +126,7 @@ def accept(alice, link):
 
 def check(fay):
     """Return what the code of the request says."""
-    fay.page.wait_for(f"{STATE} === 'Issued'")
+    fay.page.wait_for(f"{STATE} === 'Has the card'")
     fay.click("Check this card now")
     return fay.page.text("#link")
 

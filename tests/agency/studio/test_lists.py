@@ -75,7 +75,11 @@ def test_pages_lead_there_and_back(browser, url, college):
 
 def test_a_filter_by_state_keeps_only_those(browser, url, api):
     api.invites(name="Open")
-    assert shown(browser.get(f"{url}/connections?state=Invited")) == ["Open"]
+    page = browser.get(f"{url}/connections?state=Invited")
+    assert shown(page) == ["Open"]
+    # In plain words, which are no values of the API.
+    assert '<option value="Invited" selected>Not accepted yet</option>' in page.text
+    assert '<span class="badge soon">Not accepted yet</span>' in page.text
     response = browser.get(f"{url}/connections?state=Connected")
     assert shown(response) == []
     assert b"No connection matches" in response.content

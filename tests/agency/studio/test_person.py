@@ -75,13 +75,13 @@ def test_all_of_a_person_is_in_one_order(browser, url, known):
     parts = [
         "Yes, thank you.",
         "Are you well?",
-        "Offered",
+        "Not accepted yet",
         "Valid",
-        "Issued",
+        "Has the card",
     ]
     places = [happened.index(one) for one in parts]
     assert places == sorted(places)
-    assert "Offered" in part(page, "waits") and "Issued" in part(
+    assert "Not accepted yet" in part(page, "waits") and "Has the card" in part(
         page, "cards"
     )
     for leads in ("credentials/new", "verifications/new"):
@@ -126,7 +126,7 @@ def test_whom_a_link_names_has_a_page_with_what_waits(browser, url, api, definit
     assert f'href="{url}/credentials/{first.pk}/person"' in listed
     page = read(browser, f"{url}/credentials/{first.pk}/person")
     assert "<h1><bdi>Zoë Example</bdi></h1>" in page
-    assert link in page and part(page, "timeline").count("Offered") == 2
+    assert link in page and part(page, "timeline").count("Not accepted yet") == 2
     assert "by the same name" in part(page, "waits")
     assert ">Write<" not in page and f'href="{url}/credentials/new"' in page
 
@@ -143,7 +143,7 @@ def test_others_of_the_name_are_named_and_not_mixed_in(
         connection_id=bob.known_as(api), wallet__is_organization=True
     )
     assert f"{url}/connections/{others.pk}/person" in page
-    assert part(page, "cards").count("Issued") == 1
+    assert part(page, "cards").count("Has the card") == 1
     assert "by the same name" in part(page, "waits")
     page = read(browser, f"{url}/credentials/{offer.pk}/person")
     assert page.count("/person") == 2, "Alice and Bob"
@@ -156,7 +156,7 @@ def test_without_the_search_by_name_nobody_is_put_together(
     by_link(api, definition)
     Tenant.objects.update(name_search=False)
     page = read(browser, f"{url}/credentials/{first.pk}/person")
-    assert part(page, "timeline").count("Offered") == 1
+    assert part(page, "timeline").count("Not accepted yet") == 1
 
 
 def test_who_may_not_see_names_sees_masks_and_no_texts_or_links(
@@ -169,7 +169,7 @@ def test_who_may_not_see_names_sees_masks_and_no_texts_or_links(
     assert "Written by them" in page and "same name" not in page
     page = read(viewer, f"{url}/credentials/{first.pk}/person")
     assert MASK in page and link not in page
-    assert part(page, "timeline").count("Offered") == 1, (
+    assert part(page, "timeline").count("Not accepted yet") == 1, (
         "equal names are told else"
     )
     Tenant.objects.update(names_for_all=True)

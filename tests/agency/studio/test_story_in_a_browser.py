@@ -95,7 +95,7 @@ def issue(fay):
     assert fay.page.evaluate(CHOSEN) == "Alice"
     fay.fills(value_0="Alice Smith", value_1="2020")
     fay.click("Offer it")
-    assert fay.page.evaluate(STATE) == "Offered"
+    assert fay.page.evaluate(STATE) == "Not accepted yet"
 
 
 def accept(alice, link):
@@ -112,7 +112,7 @@ def ask(fay):
     fay.click("Ask for a proof")
     fay.fills(option_1=">=", value_1="2015")
     fay.click("Save and ask")
-    assert fay.page.evaluate(STATE) == "Requested"
+    assert fay.page.evaluate(STATE) == "Not answered yet"
 
 
 def prove(alice):

@@ -155,13 +155,13 @@ def test_the_page_follows_the_exchange_and_keeps_what_is_open(visit, page, walk)
     both = walk.offers()
     page.stop_clock()
     page = visit(both["issuer"])
-    assert page.evaluate(BADGE) == "Offered"
+    assert page.evaluate(BADGE) == "Not accepted yet"
     walks.fresh(both["holder"]).accept()
     page.pass_time(TO_LOOK)
-    page.wait_for(f"{BADGE} === 'Requested'")
+    page.wait_for(f"{BADGE} === 'Accepted, to be issued'")
     assert page.evaluate("document.getElementById('json-details').open")
     told = page.text("#state-change")
-    assert told.startswith("Requested. The holder has accepted.")
+    assert told.startswith("Accepted, to be issued. The holder has accepted.")
     times = page.evaluate(
         "[...document.querySelectorAll('#live time')].map((one) => one.textContent)"
     )
@@ -195,6 +195,12 @@ def test_an_unchanged_page_is_not_swapped(visit, page, walk):
 def test_without_scripts_everything_is_there(visit, page, rows):
     page.stop_scripts()
     text = visit(rows["credential"]).evaluate("document.body.innerText")
-    for words in ("Offered", "Look again", "Cancel the offer", "Reveal", "JSON"):
+    for words in (
+        "Not accepted yet",
+        "Look again",
+        "Cancel the offer",
+        "Reveal",
+        "JSON",
+    ):
         assert words in text
     assert "Copy" not in text

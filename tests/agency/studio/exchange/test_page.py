@@ -5,7 +5,7 @@ import re
 import pytest
 from django.contrib.auth.models import Permission
 
-from agency.words.states import next_step
+from agency.words.states import next_step, outcome_of, step_label
 from connections.models import Connection
 from credentials.models import Credential
 from tests.agency.admin.conftest import make_staff
@@ -37,9 +37,7 @@ def test_each_state_is_shown_with_its_step_and_what_happens_next(
 ):
     row = reach(walk, role, state)
     page = text(browser.get(url_of(row)))
-    # Alice answers without a credential.
-    shown = "Not valid" if state == "Accepted" else state
-    step = f'aria-current="step">{shown}</li>'
+    step = f'aria-current="step">{step_label(row, outcome_of(row))}</li>'
     assert step in page
     assert next_step(row) in page
     assert str(row.public_id) in page
@@ -116,7 +114,10 @@ def test_the_states_before_the_end_are_shown_and_it_rests(browser, walk, monkeyp
     assert "data-watched" in page, "as webhooks are called soon"
     monkeypatch.setattr("agency.studio.exchange.page.WATCHED_AFTER_CHANGE", 0)
     assert "data-watched" not in text(browser.get(url_of(row)))
-    assert re.findall(r"<li[^>]*>(\w+)</li>", page)[:2] == ["Offered", "Rejected"]
+    assert re.findall(r"<li[^>]*>([\w ]+)</li>", page)[:2] == [
+        "Offered",
+        "Ended without a card",
+    ]
 
 
 def test_the_organizations_reference_is_among_the_facts_and_metadata_is_masked(
