@@ -99,7 +99,10 @@ def start_bulk(request: HttpRequest, form: BulkForm) -> Bulk:
     transaction, which begins the bulk and records it. 409 `too_many_bulks`.
     """
     chosen = form.cleaned_data["automatic_issuance"]
-    bulk = loading.store_rows(form.definition, form.source_rows(), chosen)
+    name = form.cleaned_data["file"].name
+    bulk = loading.store_rows(
+        form.definition, form.source_rows(), chosen, file_name=name
+    )
     with transactions.atomic():
         audit.record("bulk.started", bulk, by=request, rows=bulk.row_count)
         return bulk.begin_issuing()

@@ -12,7 +12,7 @@ from core.work import transactions
 from credentials.bulk.checking import CheckedRow, check_rows
 from credentials.bulk.reading import CellError, SourceRow
 from credentials.bulk.retention import discard_bulk
-from credentials.models.bulk import Bulk, BulkRow
+from credentials.models.bulk import MAX_FILE_NAME, Bulk, BulkRow
 from credentials.models.definition import CredentialDefinition
 from credentials.models.mailing import is_on
 from tenants import vault
@@ -148,10 +148,12 @@ def store_rows(
     rows: Iterable[SourceRow],
     automatic_issuance: bool,
     network: str = "",
+    file_name: str = "",
 ) -> Bulk:
     """Store the rows of a bulk that begin_issuing() begins.
 
-    network: if the caller named it, that of the definition.
+    network: if the caller named it, that of the definition. file_name: of anybody; only
+    what can be printed of it is kept.
 
     Some hundred rows in each transaction, because the feeds of all organizations wait
     for the oldest one that writes. If the file is refused on the way, what was stored
@@ -161,6 +163,7 @@ def store_rows(
         tenant=definition.tenant,
         definition=definition,
         network=network,
+        file_name="".join(filter(str.isprintable, file_name))[:MAX_FILE_NAME],
         automatic_issuance=automatic_issuance,
     )
     with transactions.atomic():

@@ -20,6 +20,7 @@ from webhooks.events.types import Type
 MAX_UNFINISHED = 10  # of one organization
 MAX_KEPT_ROWS = 1_000_000  # of all bulks of one organization
 MAX_ERRORS = 10  # kept of one row
+MAX_FILE_NAME = 100  # characters
 RETRY_DELAY = timedelta(seconds=30)
 
 
@@ -33,7 +34,8 @@ class Bulk(PausableJob):
     lost it can offer no row twice. At most one of an organization is leased at a time.
 
     definition: the one that was chosen, or its twin. network: where that is, if the
-    caller named it; then no row gets the other one (credentials/twins.py).
+    caller named it; then no row gets the other one (credentials/twins.py). file_name: as
+    it was uploaded, "" of the body of a call.
     started_at: None while its rows are being stored, and while they are being deleted;
     the API does not show it then.
     """
@@ -50,6 +52,9 @@ class Bulk(PausableJob):
     tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE)
     definition = models.ForeignKey(CredentialDefinition, on_delete=models.CASCADE)
     network = models.CharField(max_length=64, blank=True, default="", db_default="")
+    file_name = models.CharField(
+        max_length=MAX_FILE_NAME, blank=True, default="", db_default=""
+    )
     automatic_issuance = models.BooleanField(default=False)
     row_count = models.PositiveIntegerField(default=0)
     started_at = models.DateTimeField(null=True)

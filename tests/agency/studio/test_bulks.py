@@ -69,6 +69,23 @@ def test_a_check_shows_the_wrong_cells_and_stores_nothing(browser, page):
     assert not Bulk.objects.exists() and not BulkRow.objects.exists()
 
 
+def test_the_list_names_the_files(browser, url, page, api, caplog):
+    hostile = "Club \u202e\x07<b>Mai" + "x" * 300 + ".csv"
+    file = SimpleUploadedFile("members.csv", b"name,year\nAl,2001\n")
+    file.name = hostile
+    answer = browser.send(page, file=file, start="yes")
+    started(browser, page, "name,year\nBo,2002\n")
+    shown = read(browser, f"{url}/credentials/bulk")
+    assert "<bdi>a.csv</bdi>" in shown
+    row = Bulk.objects.earliest("pk")
+    assert row.file_name.startswith("Club ") and len(row.file_name) == 100
+    assert row.file_name.isprintable()
+    assert f"<bdi>{escape(row.file_name)}</bdi>" in shown
+    assert f"From <bdi>{escape(row.file_name)}</bdi>" in read(browser, answer.url)
+    assert "Club" not in caplog.text
+    assert not AuditEntry.objects.filter(details__icontains="Club").exists()
+
+
 def test_columns_of_other_names_are_chosen(browser, page, api):
     text = "Full name;Year;Reference\nAl;2001;Ann\n"
     shown = upload(browser, page, text, start="yes").text

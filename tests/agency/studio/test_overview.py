@@ -90,7 +90,9 @@ def test_it_says_what_became_of_the_offers_and_how_many_checks_were_valid(
     alice.receives(api, definition, {"name": "Bob"})
     api.offers(alice, definition, {"name": "Bob"})
     DailyUsageFactory(tenant=college.tenant, valid_proofs=2, invalid_proofs=1)
-    [funnel] = re.findall('<ul class="funnel">.*?</ul>', read(browser, url), re.S)
+    page = read(browser, url)
+    assert f'href="{url}/verifications?state=Not+valid">Checks that were' in page
+    [funnel] = re.findall('<ul class="funnel">.*?</ul>', page, re.S)
     words = " ".join(re.sub("<[^>]+>", " ", funnel).split())
     assert words == "Offered 2 Accepted 1 50 % In use 1 50 % Valid checks 66 %"
 
