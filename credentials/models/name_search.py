@@ -11,7 +11,7 @@ import os
 from collections.abc import Iterable, Mapping
 from functools import partial
 from threading import Lock
-from typing import Any, Self
+from typing import Any, Self, cast
 from uuid import UUID
 
 from django.contrib.postgres.fields import ArrayField
@@ -92,13 +92,13 @@ class RowDigests(Row):
         """
         if not (tenant.name_search and any(names.values())):
             return
-        key = key_of(tenant.pk)
+        key, model = key_of(tenant.pk), cast(Any, cls)
         rows = [
-            cls(pk=pk, tenant_id=tenant.pk, digests=digests)
+            model(pk=pk, tenant_id=tenant.pk, digests=digests)
             for pk, name in names.items()
             if (digests := digests_of(key, beginnings_of(name)))
         ]
-        cls._default_manager.bulk_create(
+        model.objects.bulk_create(
             rows,
             update_conflicts=True,
             unique_fields=["pk"],
