@@ -8,6 +8,7 @@ import logging
 import time
 from collections import deque
 from collections.abc import Callable, Collection
+from datetime import datetime
 from typing import NamedTuple
 from uuid import UUID
 
@@ -140,8 +141,9 @@ def _fill_after(tenant: Tenant, found: NameKey) -> bool:
     nameless = [pk for pk, name in names.items() if not name]
     kind.digests._default_manager.filter(kind.nameless, pk__in=nameless).delete()
     kind.digests.store(tenant, names)
-    reached = {kind.filled_to: [*names][-1]} if names else {}
-    changes = reached or {kind.filled_at: timezone.now()}
+    changes: dict[str, UUID | datetime] = {kind.filled_at: timezone.now()}
+    if names:
+        changes = {kind.filled_to: [*names][-1]}
     NameKey.objects.filter(pk=key.pk).update(**changes, updated_at=timezone.now())
     return len(left) == 1 and not names
 

@@ -55,7 +55,7 @@ def name_wallets(tenant: Tenant, rows: Iterable[Any]) -> None:
 
 def name_checks(tenant: Tenant, rows: Iterable[Any]) -> None:
     """Name each answered check by a link. Over a connection, that names the person."""
-    checks = [row for row in rows if isinstance(row, Verification)]
+    checks: list[Any] = [row for row in rows if isinstance(row, Verification)]
     names = find_names(tenant, checks)
     for row in checks:
         if row.pk in names:
