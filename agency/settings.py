@@ -537,6 +537,7 @@ PERIODIC_TASKS = {
     "agency.holders.links.tasks.forget_closed_links": 3600,
     "agency.holders.wallet.tasks.forget_ended_sessions": 3600,
     "agency.ops.tasks.forget_processes": 3600,
+    "agency.ops.tasks.fold_status_lists": 3600,
     "credentials.tasks.publish_on_ledgers": 5,
     "credentials.tasks.delete_copied_lists": 3600,
     "credentials.tasks.ask_issuers": 5,

@@ -15,6 +15,7 @@ BATCH_ROWS = 200
 NOT_SEALED = {
     "credentials_grant.code_digest": "a digest",
     "credentials_grant.token_digest": "a digest",
+    "credentials_statuslist.changed": "what differs from another public list",
     "credentials_tokenstatuslist.bits": "a public list",
     "credentials_tokenstatuslist.taken": "which places of it were given",
     "tenants_apikey.digest": "a keyed digest",

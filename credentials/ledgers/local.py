@@ -149,7 +149,7 @@ class LocalLedger:
         if newest is None:
             return None
         if newest.is_final:
-            return newest.body
+            return newest.read()
         # Outside of a transaction, like a read of a remote ledger.
         return network_reads.read_outside_transaction(
             ("final list", newest.pk), newest.final_body

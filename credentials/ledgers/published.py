@@ -1,14 +1,17 @@
 """Objects published on a network: the rows that the ledger adapters read and write.
 
-This module imports no other module of credentials.
+This module imports no other module of credentials but differences.py.
 """
 
-from typing import Self
+from datetime import UTC, datetime
+from typing import Any, Self, cast
 
 from django.db import models
+from django.db.models import F, Q, Value
 from django.utils import timezone
 
 from core.work import network_reads
+from credentials.ledgers.differences import Difference, find_difference
 from tenants.models import Network, Record
 from wallets.anoncreds.objects import StatusListBody
 
@@ -74,12 +77,20 @@ class StatusList(Record):
     It may be replaced until somebody relies on it: then `is_final` is set, and it is
     immutable. On a remote network only lists that were published from here have a row,
     and all are final.
+
+    fold() makes a difference of an old one: `full_at` is the time of the full list,
+    `changed` and `accumulator` are as in differences.py, and `body` is the null of
+    JSON, which a process of the former version takes for no list. `full_at` of a full
+    list is its own time. It is NULL until fold() was called.
     """
 
     network = models.ForeignKey(Network, on_delete=models.PROTECT)
     registry_id = models.CharField(max_length=500)
     timestamp = models.BigIntegerField()
     body = models.JSONField()
+    full_at = models.BigIntegerField(null=True)
+    changed = models.BinaryField(null=True)
+    accumulator = models.TextField(default="", db_default="")
     # The database's default is for processes of the previous version, which read lists
     # without setting this.
     is_final = models.BooleanField(default=False, db_default=True)
@@ -89,7 +100,20 @@ class StatusList(Record):
             models.UniqueConstraint(
                 fields=["network", "registry_id", "timestamp"],
                 name="one_list_per_second",
-            )
+            ),
+            models.CheckConstraint(
+                condition=Q(changed=None, full_at=None)
+                | Q(changed=None, full_at=F("timestamp"))
+                | Q(
+                    changed__isnull=False,
+                    full_at__isnull=False,
+                    full_at__lt=F("timestamp"),
+                ),
+                name="list_is_whole_or_differs",
+            ),
+        ]
+        indexes = [
+            models.Index(fields=["id"], condition=Q(full_at=None), name="lists_to_fold")
         ]
 
     def __str__(self) -> str:
@@ -105,7 +129,7 @@ class StatusList(Record):
         final_body().
         """
         newest = cls.find_newest(network, registry_id, timestamp)
-        return newest.body if newest else None
+        return newest.read() if newest else None
 
     @classmethod
     def find_newest(
@@ -143,4 +167,63 @@ class StatusList(Record):
             StatusList.objects.filter(pk=self.pk).update(is_final=True)
             # It may have been replaced between the read and the mark.
             self.refresh_from_db()
-        return self.body
+        return self.read()
+
+    def read(self) -> StatusListBody:
+        """The body as it was published. Of a difference it reads the full list too."""
+        if self.changed is None or self.full_at is None:
+            return cast(StatusListBody, self.body)
+        full = self._same_registry().get(timestamp=self.full_at)
+        difference = Difference(self.timestamp, self.accumulator, bytes(self.changed))
+        return difference.apply_to(full.body)
+
+    def fold(self) -> None:
+        """Store what differs from the first list of the month (UTC), unless it is that.
+
+        For lists that nobody replaces any more. It stays whole if no difference gives
+        the same bytes. One row changes at a time, so it may be killed and repeated, and
+        run twice at once: a row that is a full list, or a difference, stays so.
+        """
+        whole = self._same_registry().filter(
+            changed=None,
+            timestamp__range=(month_start(self.timestamp), self.timestamp),
+        )
+        full = whole.defer("body").earliest("timestamp")
+        found = None if full.pk == self.pk else self._difference_to(full)
+        if found is None:
+            self._change_unfolded(full_at=self.timestamp)
+        elif full.full_at is not None or full._change_unfolded(full_at=full.timestamp):
+            self._change_unfolded(
+                body=Value(None, models.JSONField()),
+                full_at=full.timestamp,
+                changed=found.changed,
+                accumulator=found.accumulator,
+            )
+
+    def _difference_to(self, full: Self) -> Difference | None:
+        try:
+            return find_difference(full.body, self.body, self.timestamp)
+        except (AttributeError, KeyError, RecursionError, TypeError, ValueError):
+            return None  # an import brought it, and nobody can read it
+
+    def _same_registry(self) -> models.QuerySet[Self]:
+        return type(self).objects.filter(
+            network=self.network_id, registry_id=self.registry_id
+        )
+
+    def _change_unfolded(self, **changes: Any) -> bool:
+        """Change the row if it is as it was read, and not folded. Return whether."""
+        rows = StatusList.objects.filter(
+            pk=self.pk, full_at=None, updated_at=self.updated_at
+        )
+        return bool(rows.update(**changes))
+
+
+def month_start(timestamp: int) -> int:
+    """When the calendar month (UTC) of a time began, in unix seconds, as the time."""
+    try:
+        moment = datetime.fromtimestamp(timestamp, UTC)
+    except (OSError, OverflowError, ValueError):
+        return timestamp  # beyond what dates can be: an import brought it
+    month = moment.replace(day=1, hour=0, minute=0, second=0, microsecond=0)
+    return int(month.timestamp())

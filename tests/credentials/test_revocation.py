@@ -15,9 +15,9 @@ from connections.didcomm import message
 from connections.models import Connection
 from core.errors import Unavailable
 from core.work import network_reads, transactions
-from credentials import messages, removal, revocation
+from credentials import messages, removal, retention, revocation
 from credentials.issue_credential import handlers
-from credentials.ledgers import ledger_of
+from credentials.ledgers import ledger_of, published
 from credentials.models import (
     Credential,
     CredentialDefinition,
@@ -29,6 +29,7 @@ from credentials.tasks import build_registries, finish_what_was_left_behind
 from tenants import vault
 from tests.connections.messaging.test_pair_lock import is_free, while_locked
 from tests.support import queues
+from tests.support.aging import age
 from tests.support.errors import assert_error, error_of
 from tests.support.outside_exchanges import accepts_invitation_of
 from tests.support.races import at_once, elsewhere
@@ -126,6 +127,20 @@ def test_a_credential_is_revoked_on_both_sides_and_proves_nothing(
     assert verdict(faber, alice, at_moment(before), held) is True
     alice.receives(faber, badge, VALUES | {"level": "8"})
     assert verdict(faber, alice) is True
+
+
+def test_a_list_that_was_folded_proves_as_before(faber, alice, three, monkeypatch):
+    monkeypatch.setattr(published, "month_start", lambda timestamp: 0)
+    for credential in three[:2]:
+        revoke(faber, credential)
+        StatusList.objects.update(is_final=True)  # so the next one is another list
+    age(StatusList.objects.all(), 30)
+    assert retention.fold_lists() == 2
+    between = StatusList.objects.get(changed__isnull=False)
+    held = [one["credentialId"] for one in alice.get("/credentials")][::-1]
+    moment = at_moment(between.timestamp)
+    verdicts = [verdict(faber, alice, moment, one) for one in held]
+    assert verdicts == [False, True, True]
 
 
 def test_only_an_issued_revocable_credential_is_revoked(faber, badge, alice):

@@ -360,7 +360,8 @@ def require_own_webvh(organization: Any) -> None:
                 raise foreign_row(OBJECTS, "body")
         lists = StatusList.objects.filter(registry_id__startswith=f"{row.did}/")
         try:
-            for body in lists.values_list("body", flat=True).iterator(chunk_size=200):
+            for one in lists.iterator(chunk_size=200):
+                body: Any = one.read()
                 require(resource_digest(body) in digests, "another_list")
         except Broken:
             raise foreign_row("credentials_statuslist", "body") from None

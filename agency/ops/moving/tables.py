@@ -92,13 +92,35 @@ NO_ADDRESS = {
 OF_NOBODY = {"made_by_id": "NULL"}
 
 
+# A list is whole in the file: the import has not to believe what it would differ from.
+WHOLE_LIST = """
+CASE WHEN changed IS NULL THEN body ELSE (
+    SELECT whole.body || jsonb_build_object(
+        'timestamp', credentials_statuslist.timestamp,
+        'currentAccumulator', credentials_statuslist.accumulator,
+        'revocationList', (
+            SELECT jsonb_agg(
+                bit::integer # get_bit(credentials_statuslist.changed, place::integer - 1)
+                ORDER BY place
+            ) FROM jsonb_array_elements_text(whole.body -> 'revocationList')
+                WITH ORDINALITY AS listed(bit, place)
+        )
+    ) FROM credentials_statuslist AS whole
+    WHERE whole.network_id = credentials_statuslist.network_id
+        AND whole.registry_id = credentials_statuslist.registry_id
+        AND whole.timestamp = credentials_statuslist.full_at
+) END
+"""
+
+
 class Part(NamedTuple):
     """Rows of one table.
 
     rows: the condition. changes: SQL by column, instead of its value; the import makes
-    them again. must: what else is true of each row, for names that are no foreign keys.
-    ids: columns of text that have the id of a row. may_exist: rows with an id or a name
-    that is there already are left out, as those that organizations share.
+    them again. read: the same, for the export alone. must: what else is true of each
+    row, for names that are no foreign keys. ids: columns of text that have the id of a
+    row. may_exist: rows with an id or a name that is there already are left out, as
+    those that organizations share.
     """
 
     table: str
@@ -108,6 +130,7 @@ class Part(NamedTuple):
     ids: tuple[str, ...] = ()
     may_exist: bool = False
     left_out: frozenset[str] = frozenset()
+    read: dict[str, str] = {}
 
     @property
     def columns(self) -> list[str]:
@@ -119,7 +142,8 @@ class Part(NamedTuple):
     @property
     def query(self) -> str:
         """The SELECT of the rows, with the parameters of read_parameters()."""
-        values = ", ".join(self.changes.get(name, f'"{name}"') for name in self.columns)
+        changes = self.changes | self.read
+        values = ", ".join(changes.get(name, f'"{name}"') for name in self.columns)
         return f"SELECT {values} FROM {self.table} WHERE {self.rows}"
 
 
@@ -277,6 +301,8 @@ CLOSING = (
         "credentials_statuslist",
         is_own_id("registry_id"),
         may_exist=True,
+        left_out=frozenset({"full_at", "changed", "accumulator"}),
+        read={"body": WHOLE_LIST},
     ),
 )
 PARTS = OPENING + BULK + CLOSING

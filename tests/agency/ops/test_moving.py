@@ -24,16 +24,24 @@ from connections.messaging import outbox
 from connections.messaging.outbox import HostedMessage
 from connections.models import Connection, OutboundMessage
 from core.work import transactions
+from credentials import retention
+from credentials.ledgers import published
 from credentials.ledgers.webvh import served_logs
 from credentials.ledgers.webvh.log import check_log
-from credentials.models import PublishedObject, WebvhDid
+from credentials.models import PublishedObject, StatusList, WebvhDid
 from tenants import audit, sealed_columns, vault
 from tenants.lifecycle import freezing
 from tenants.lifecycle.provisioning import remove_organization
 from tenants.models import ApiKey, AuditEntry, DataKey, Erasure, Network, Tenant
 from tenants.models import Provider as Account
-from tests.factories import AttemptFactory, NetworkFactory, UserFactory
+from tests.factories import (
+    AttemptFactory,
+    NetworkFactory,
+    StatusListFactory,
+    UserFactory,
+)
 from tests.support import database
+from tests.support.aging import age
 from tests.support.database import Template
 from tests.support.days import id_in, later
 from tests.support.erasing import worker_erases
@@ -244,6 +252,33 @@ def test_connections_keys_credentials_and_idempotency_keys_work_after_the_move(
     assert (done["state"], done["isValid"]) == ("Accepted", True)
     alice.receives(college, college.definition, {"name": "Alice", "year": "8"})
     assert len(alice.get("/credentials")) == 2
+
+
+def test_folded_lists_are_whole_in_the_file_and_fold_again(
+    college, file, leaves, monkeypatch
+):
+    monkeypatch.setattr(published, "month_start", lambda timestamp: 0)
+    newest = StatusList.objects.get()
+    for seconds in (200, 100):
+        timestamp = newest.timestamp - seconds
+        StatusListFactory(
+            network_id=newest.network_id,
+            registry_id=newest.registry_id,
+            timestamp=timestamp,
+            body=newest.body
+            | {"timestamp": timestamp, "revocationList": [0, seconds // 200, 0, 0]},
+        )
+    lists = StatusList.objects.order_by("timestamp")
+    before = [json.dumps(one.body) for one in lists]
+    age(StatusList.objects.all(), 30)
+    for name in ("here", "there"):
+        assert retention.fold_lists() == 2
+        assert [one.changed is None for one in lists.all()] == [True, False, True]
+        assert [json.dumps(one.read()) for one in lists.all()] == before
+        if name == "here":
+            leaves("--move")
+            imports(file)
+            assert [json.dumps(one.body) for one in lists.all()] == before
 
 
 def test_cards_of_phones_are_valid_and_revoked_after_the_move(college, file, leaves):
