@@ -24,6 +24,8 @@ class Call(threading.local):
     count_idle: Callable[[int], None] | None = None
     # core/database/pool.py: whether connections are lent without a check.
     lends_unchecked: bool = False
+    # core/database/prepared_statements.py: whether none is prepared.
+    plans_for_values: bool = False
     # core/work/transactions.py: what belongs to the outermost atomic().
     transaction: Any = None
     # core/work/network_reads.py: what was read for the transaction that is retried.

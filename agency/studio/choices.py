@@ -13,6 +13,7 @@ from django.http import HttpRequest
 from agency.studio.list_search import Search
 from agency.studio.lists import ObjectList
 from agency.studio.objects import Row, of_tenant
+from core.database.prepared_statements import planned_for_values
 from tenants.models import Tenant
 from wallets.models import Wallet
 
@@ -54,6 +55,7 @@ class Choices(Generic[Row]):
         return f"These are the newest {MAX_CHOICES}. Find others by their name or id."
 
 
+@planned_for_values()
 def find_choices(
     kind: ObjectList[Row], tenant: Tenant, text: str = "", usable: Q | None = None
 ) -> Choices[Row]:

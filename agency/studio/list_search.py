@@ -40,7 +40,7 @@ Row = TypeVar("Row", bound=Model)
 MIN_ID_PREFIX = 8  # hexadecimal digits: those of the first group of a UUID
 MAX_CONNECTIONS = 50  # whose exchanges a search finds
 MAX_NAMED = 50  # definitions or policies, whose exchanges a search finds
-MAX_PEOPLE = 1000  # credentials that a search finds by the names on them
+MAX_PEOPLE = 500  # credentials that a search finds by the names on them
 UUID_PREFIX = re.compile(rf"[0-9a-f]{{{MIN_ID_PREFIX},32}}")
 
 

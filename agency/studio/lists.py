@@ -44,6 +44,7 @@ from core.api.pagination import (
     only_columns,
     paginate_both_ways,
 )
+from core.database.prepared_statements import planned_for_values
 from core.database.uuids import smallest_uuid7, unix_milliseconds
 from core.errors import Invalid
 from credentials.api.serializers import CredentialDefinitionQuery, CredentialQuery
@@ -61,7 +62,7 @@ from wallets.models import Wallet
 
 PAGE_SIZE = 50
 MAX_COUNTED = 10_000  # rows of a list
-MAX_FOUND = 1000  # of a search
+MAX_FOUND = 500  # of a search
 NO_CHOICE = "This list has no such state, order or page. Choose from the form."
 NEWEST = {"-createdAt": "Newest first", "createdAt": "Oldest first"}
 CHANGED = {"-updatedAt": "Last changed first"}
@@ -335,6 +336,7 @@ class ListForm(forms.Form):
         return MAX_FOUND if self.data.get("q") else MAX_COUNTED
 
 
+@planned_for_values()
 def render_list(
     request: MemberRequest,
     kind: ObjectList[Row],

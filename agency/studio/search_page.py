@@ -22,6 +22,7 @@ from agency.studio.lists import (
 from agency.studio.named_people import name_people
 from agency.studio.objects import Listed, of_tenant
 from agency.studio.pages import MemberRequest, member_page
+from core.database.prepared_statements import planned_for_values
 from tenants.models import LoggedRequest, Membership, Permission, Tenant
 from wallets.models import Wallet
 from webhooks.models import Webhook
@@ -39,6 +40,7 @@ class SearchForm(forms.Form):
 
 
 @member_page("GET")
+@planned_for_values()
 def show_search(request: MemberRequest) -> HttpResponse:
     form = SearchForm(request.GET)
     text = form.cleaned_data["q"] if form.is_valid() else ""

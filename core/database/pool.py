@@ -70,7 +70,9 @@ class PreparedStatements(PrepareManager):
         """Whether the statement is prepared, and its name."""
         is_query = query.query.startswith((b"SELECT", b"(SELECT"))
         has_many = is_query and len(query.params or ()) > MAX_VALUES
-        return super().get(query, False if has_many else prepare)
+        if has_many or this_call.plans_for_values:
+            prepare = False
+        return super().get(query, prepare)
 
     def clear(self) -> bool:
         """Called after each ROLLBACK."""

@@ -28,7 +28,10 @@ from core.database import base
 from core.database.base import fetch_rows, is_outage, run_as_check
 from core.database.options import connection_options
 from core.database.pool import MAX_VALUES, Pool
-from core.database.prepared_statements import prepare_statements
+from core.database.prepared_statements import (
+    planned_for_values,
+    prepare_statements,
+)
 from core.version import __version__
 from tests.support.database import END_OTHER_SESSIONS
 from tests.support.paths import ROOT
@@ -387,6 +390,14 @@ def test_a_query_for_many_values_is_planned_for_them(transactional_db):
             assert cursor.execute(counted, [f"SELECT {values} IN (%"]).fetchone() == (
                 prepared,
             )
+
+
+def test_a_search_is_planned_for_its_values(transactional_db):
+    counted = "SELECT count(*) FROM pg_prepared_statements WHERE statement LIKE '%+ 8'"
+    with connection.cursor() as cursor, planned_for_values():
+        for _ in range(4):
+            cursor.execute("SELECT %s + 8", [1])
+        assert cursor.execute(counted).fetchone() == (0,)
 
 
 @pytest.mark.parametrize("in_transaction", [True, False])
