@@ -6,6 +6,7 @@ for the names of people.
 """
 
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, time
 from typing import Generic
@@ -336,7 +337,6 @@ class ListForm(forms.Form):
         return MAX_FOUND if self.data.get("q") else MAX_COUNTED
 
 
-@planned_for_values()
 def render_list(
     request: MemberRequest,
     kind: ObjectList[Row],
@@ -360,8 +360,9 @@ def render_list(
         rows = kind.search(
             rows, Search(wallet, text, request.membership.may(Permission.NAMES))
         )
-    page = paginate_both_ways(rows, query, bool(form.cleaned_data["before"]))
-    total = form.count(rows, query)
+    with planned_for_values() if text else nullcontext():
+        page = paginate_both_ways(rows, query, bool(form.cleaned_data["before"]))
+        total = form.count(rows, query)
     number = form.cleaned_data["page"] or 1
     shown = of_tenant(tenant, page.rows)
     name_people(tenant, shown)
