@@ -87,9 +87,12 @@ def test_the_exchanges_over_a_connection_are_linked(browser, walk):
     walk.asks()
     issuer = walk.offers()["issuer"]
     page = text(browser.get(url_of(issuer.connection)))
-    found = re.findall(r'href="([^"]+)">(Credential|Verification), (\w+)</a>', page)
+    found = re.findall(r'href="([^"]+)">(Credential|Verification), ([^<]+)</a>', page)
     kinds = [one[1:] for one in found]
-    assert kinds == [("Credential", "Offered"), ("Verification", "Requested")]
+    assert kinds == [
+        ("Credential", "Not accepted yet"),
+        ("Verification", "Not answered yet"),
+    ]
     assert found[0][0] == url_of(issuer)
     assert queries(browser, url_of(issuer.connection)) <= MAX_QUERIES
 
