@@ -99,7 +99,7 @@ def exchanges(model):
 def test_the_steps_of_the_studio_follow_each_other_in_the_table(model):
     follows = table(model)
     for row in filter(is_possible, exchanges(model)):
-        for before, after in pairwise(map(str, KINDS[row.OBJECT_TYPE](row).labels())):
+        for before, after in pairwise(map(str, KINDS[row.OBJECT_TYPE](row).states())):
             assert after in follows[row.role, before], (row.role, before, after)
 
 
