@@ -147,6 +147,7 @@ class CredentialPage(ThreadPage[Credential]):
         is_issued = place == ("issuer", D.ISSUED)
         return super().actions() | {
             "can_issue": place == ("issuer", D.REQUESTED),
+            "can_issue_again": is_issued or place == ("issuer", D.REVOKED),
             "can_ask": is_issued,
             "can_revoke": is_issued and self.row.revocation_index is not None,
         }

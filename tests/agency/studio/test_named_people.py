@@ -103,10 +103,15 @@ def test_a_revoked_card_is_issued_again_with_its_values(
 ):
     row = asks_by_link(api, rosa, member)
     card = Credential.objects.get(role="issuer")
+    page, address = (
+        f"{url}/credentials/{card.pk}",
+        f"{url}/credentials/new?again={card.pk}",
+    )
+    assert f'href="{address}">Issue again' in read(browser, page)
     revocation.revoke(card)
+    assert f'href="{address}">Issue again' in read(browser, page)
     shown = verdict(browser, url, row)
     assert "was revoked" in text(shown)
-    address = f"{url}/credentials/new?again={card.pk}"
     assert f'href="{address}">Issue again' in shown
     form = read(browser, address)
     assert 'value="Rosa Bauer"' in form and 'value="20200229"' in form
