@@ -24,6 +24,7 @@ from tenants import vault
 from tenants.data_key_rotation import create_next_data_key
 from tenants.models import FormerDataKey, Tenant
 from tests.agency.ops.test_moving import college
+from tests.support import database
 from tests.support.keys import stored_spare_key
 from tests.support.paths import ROOT
 from tests.support.pictures import storage
@@ -42,7 +43,11 @@ def database_url(name=""):
 
 
 def manage(storage, *arguments, **given):
-    """Run a command as an operator does. Return its exit code and what it said."""
+    """Run a command as an operator does. Return its exit code and what it said.
+
+    Without the session that clears the database: a restore refuses beside any other.
+    """
+    database.close_sessions()
     environment = {"DATABASE_URL": database_url(), "STORAGE_ROOT": str(storage)}
     ran = subprocess.run(
         [sys.executable, "manage.py", *map(str, arguments)],
