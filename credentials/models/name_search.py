@@ -192,13 +192,11 @@ def find_named(
     limit: int = MAX_FOUND,
     of: type[RowDigests] = NameDigests,
 ) -> QuerySet[Any]:
-    """The ids of an organization's newest credentials whose names have these words.
+    """The ids of an organization's newest rows whose names have these words.
 
-    of: the digests of other rows, whose ids are then returned.
-
-    Each word of the text is the beginning of a word of the name, in any order; letters
-    after the tenth are not compared. Nothing is found by a text without a word of
-    MIN_LETTERS letters. 409 `name_search_off`.
+    of: the digests of these rows. Each word of the text is the beginning of a word of
+    the name, in any order; letters after the tenth are not compared. Nothing is found by
+    a text without a word of MIN_LETTERS letters. 409 `name_search_off`.
     """
     if not tenant.name_search:
         raise Conflict(
@@ -208,10 +206,7 @@ def find_named(
         )
     rows = of._default_manager.filter(tenant=tenant)
     beginnings = searched_beginnings(text)
-    key = tenant.__dict__.get("name_digest_key") if beginnings else None
-    if beginnings and (key := key or find_key(tenant.pk)):
-        # So that one call, which may look for several kinds, reads it once.
-        tenant.__dict__["name_digest_key"] = key
+    if beginnings and (key := find_key(tenant.pk)):
         wanted = digests_of(key, beginnings)
         field = of._meta.get_field("digests")
         # Of a plain list Django makes integers of 32 bits, which cuts the digests.
