@@ -225,7 +225,10 @@ class Former(NamedTuple):
 
 
 def find_former(request: MemberRequest) -> Former | None:
-    """The credential that `again` in the query names, or None. Raises Http404."""
+    """The credential that `again` in the query names, or None. Raises Http404.
+
+    None too if its definition was deleted: the page lets choose another one.
+    """
     key = parse_uuid(request.GET.get("again", ""))
     if key is None:
         return None
@@ -235,7 +238,9 @@ def find_former(request: MemberRequest) -> Former | None:
     card = get_object_or_404(rows.select_related("connection"), pk=key)
     card.tenant = request.tenant
     active = only_columns(CredentialDefinition.active_of(request.tenant), ())
-    definition = get_object_or_404(active, definition_id=card.definition_id)
+    definition = active.filter(definition_id=card.definition_id).first()
+    if definition is None:
+        return None
     definition.tenant = request.tenant
     return Former(card, definition)
 

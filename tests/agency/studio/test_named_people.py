@@ -121,6 +121,16 @@ def test_a_revoked_card_is_issued_again_with_its_values(
     assert f'href="{address}">Issue again' in person
 
 
+def test_of_a_deleted_definition_another_one_is_chosen(browser, url, api, rosa, member):
+    for name in ("Trainer card", "Guest card"):
+        api.defines("name", name=name)
+    api.delete(f"/definitions/credentials/{member['definitionId']}")
+    card = Credential.objects.get(role="issuer")
+    page = read(browser, f"{url}/credentials/new?again={card.pk}")
+    assert "Trainer card" in page and "Guest card" in page and "Rosa" not in page
+    assert not AuditEntry.objects.filter(action="values.revealed").exists()
+
+
 def test_over_a_connection_the_verdict_names_that(browser, url, api, rosa, member):
     revocation.revoke(Credential.objects.get(role="issuer"))
     only = {"restrictions": [{"credentialDefinitionId": member["definitionId"]}]}
