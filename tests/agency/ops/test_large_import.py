@@ -1,4 +1,4 @@
-"""An organization with 20,000 connections arrives while another one works. # slow"""
+"""An organization with 8,000 connections arrives while another one works. # slow"""
 
 import os
 
@@ -24,7 +24,7 @@ pytestmark = [
     pytest.mark.slow,
     pytest.mark.timeout(300),  # as many key pairs are made, and opened twice
 ]
-MANY = int(os.environ.get("IMPORT_CONNECTIONS", "20000"))
+MANY = int(os.environ.get("IMPORT_CONNECTIONS", "8000"))
 IMPORT = """
 from django.core.management import call_command
 call_command("import_organization", {file!r})
@@ -69,7 +69,7 @@ def kill_midway(file, settings, tenant):
         process.wait()
 
 
-def test_20000_connections_arrive_while_the_feeds_of_others_move_on(
+def test_8000_connections_arrive_while_the_feeds_of_others_move_on(
     moved, faber, settings
 ):
     tenant, reader = faber.tenant.pk, Organization("Reader")
@@ -79,5 +79,5 @@ def test_20000_connections_arrive_while_the_feeds_of_others_move_on(
         start_import(moved, settings), reader, lambda: connections_left(tenant)
     )
     assert connections_left(tenant) > MANY and not Erasure.objects.exists()
-    assert len(set(there)) > 10, "the feed moved on between the batches"
+    assert len(set(there)) > 3, "the feed moved on between the batches"
     assert faber.get("/events")[-1]["body"]

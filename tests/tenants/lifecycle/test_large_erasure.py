@@ -1,4 +1,4 @@
-"""20,000 rows go while others work, and a worker is killed in the middle."""
+"""8,000 rows go while others work, and a worker is killed in the middle."""
 
 import os
 from datetime import timedelta
@@ -17,8 +17,12 @@ from tests.tenants.lifecycle.test_erasure import VALUES, deletes, rows_with
 from wallets.models import Key
 from webhooks.models import Event
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
-MANY = int(os.environ.get("ERASED_ROWS", "20000"))
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.slow,
+    pytest.mark.timeout(300),
+]
+MANY = int(os.environ.get("ERASED_ROWS", "8000"))
 PATIENCE = 600
 ERASE = """
 from tenants.lifecycle import erasure
@@ -68,7 +72,7 @@ def kill_midway(count_left):
     Erasure.objects.update(lease_until=past)
 
 
-def test_20000_connections_go_while_the_feeds_of_others_move_on(faber, acme, settings):
+def test_8000_connections_go_while_the_feeds_of_others_move_on(faber, acme, settings):
     settings.DELETION_UNDO_HOURS = 0
     tenant, bob = faber.tenant.pk, acme.hosts("Bob")
     faber.offers(bob, faber.defines("name", "level"), VALUES)
@@ -78,12 +82,12 @@ def test_20000_connections_go_while_the_feeds_of_others_move_on(faber, acme, set
     kill_midway(lambda: connections_left(tenant))
     assert 0 < connections_left(tenant) < MANY
     left = read_feed_during(start_worker(ERASE), acme, lambda: connections_left(tenant))
-    assert len(set(left)) > 10, "the feed moved on between the batches"
+    assert len(set(left)) > 5, "the feed moved on between the batches"
     assert rows_with("tenant", tenant) == {}
     assert bob.states() == ["Rejected"]
 
 
-def test_20000_texts_of_a_connection_go_while_the_feeds_of_others_move_on(faber, acme):
+def test_8000_texts_of_a_connection_go_while_the_feeds_of_others_move_on(faber, acme):
     alice = faber.hosts()
     body = {"connectionId": alice.known_as(faber), "text": "Hi"}
     faber.post("/messages", body)
@@ -98,6 +102,6 @@ def test_20000_texts_of_a_connection_go_while_the_feeds_of_others_move_on(faber,
     kill_midway(texts.count)
     assert 0 < texts.count() < MANY
     left = read_feed_during(start_worker(ERASE), acme, texts.count)
-    assert len(set(left)) > 10, "the feed moved on between the batches"
+    assert len(set(left)) > 5, "the feed moved on between the batches"
     assert not texts.exists()
     assert not Connection._base_manager.filter(pk=text.connection_id).exists()
