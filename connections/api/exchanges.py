@@ -1,7 +1,8 @@
 """What views of credentials and of verifications share."""
 
+from collections.abc import Mapping
 from functools import cache
-from typing import Any
+from typing import Any, Generic
 from uuid import UUID
 
 from django.db.models import QuerySet
@@ -9,7 +10,7 @@ from rest_framework.response import Response
 
 from connections.api.connections import OrganizationView
 from connections.api.scopes import find_in_scope
-from connections.exchange import PARTIES, Exchange
+from connections.exchange import PARTIES, Exchange, Row
 from connections.models import Connection
 from core.api.pagination import (
     ListQuery,
@@ -28,7 +29,9 @@ SHOWN_WITH = ("connection",)  # what a contract reads besides the exchange
 
 
 @cache
-def exchange_by_id(model: type[Exchange], related: tuple[str, ...]) -> Any:
+def exchange_by_id(
+    model: type[Exchange], related: tuple[str, ...]
+) -> CompiledQuery[Any]:
     """Return the query by the id alone: whose it is, the caller compares.
 
     PostgreSQL plans a prepared statement for the usual wallet, which has few exchanges.
@@ -38,41 +41,44 @@ def exchange_by_id(model: type[Exchange], related: tuple[str, ...]) -> Any:
     return CompiledQuery(lambda key: rows.filter(pk=key), UUID)
 
 
-def shown_rows(model: type[Exchange], conditions: dict[str, Any]) -> QuerySet[Any]:
+def shown_rows(model: type[Row], conditions: Mapping[str, UUID | str]) -> QuerySet[Row]:
     return model.objects.filter(**conditions).select_related(*SHOWN_WITH)
 
 
 @cache
 def first_page_query(
-    model: type[Exchange], contract: Any, query_class: Any, names: tuple[str, ...]
+    model: type[Exchange],
+    contract: type[Contract],
+    query_class: type[ListQuery],
+    names: tuple[str, ...],
 ) -> CompiledQuery[Any]:
     """The first page of a list without parameters, as a prepared statement.
 
-    contract, query_class: the Contract and ListQuery of the list. names: the columns of
-    its conditions; `wallet`, a UUID, comes first, the others have texts.
+    names: the columns of its conditions; `wallet`, a UUID, comes first, the others have
+    texts.
     """
     query = query_class(data={})
     query.is_valid(raise_exception=True)
 
-    def select_rows(*values: Any) -> QuerySet[Any]:
+    def select_rows(*values: UUID | str) -> QuerySet[Exchange]:
         rows = shown_rows(model, dict(zip(names, values, strict=True)))
         return select_page(only_columns(rows, contract.columns), query)
 
     return CompiledQuery(select_rows, UUID, *(str for _ in names[1:]))
 
 
-class ExchangeView(OrganizationView):
+class ExchangeView(OrganizationView, Generic[Row]):
     """A view of the exchanges of the organization's own wallet."""
 
-    model: type[Exchange]
+    model: type[Row]
     contract: type[Contract]
 
     @property
-    def rows(self) -> QuerySet[Any]:
+    def rows(self) -> QuerySet[Row]:
         """The exchanges to show. Their contract reads the connection too."""
         return shown_rows(self.model, self.row_conditions)
 
-    def rows_of_role(self, role: str) -> QuerySet[Any]:
+    def rows_of_role(self, role: str) -> QuerySet[Row]:
         """What a list shows: if the organization also has its own wallet's other role
         (`own_wallet_api`), the exchanges of this one, unless the call asks by `role`.
         """
@@ -82,7 +88,7 @@ class ExchangeView(OrganizationView):
         return self.rows
 
     @property
-    def row_conditions(self) -> dict[str, Any]:
+    def row_conditions(self) -> dict[str, UUID | str]:
         """The conditions of the exchanges to show."""
         return {"wallet": self.wallet.pk}
 
@@ -92,32 +98,32 @@ class ExchangeView(OrganizationView):
         return or_404(found, Connection, connection_id)
 
     def get_exchange(
-        self, exchange_id: Any, related: tuple[str, ...] = SHOWN_WITH
-    ) -> Any:
+        self, exchange_id: str | UUID, related: tuple[str, ...] = SHOWN_WITH
+    ) -> Row:
         """The exchange, or 404, with what its contract reads or the `related` rows."""
         pk = parse_uuid(exchange_id)
         row = self.find_exchange(pk, related) if pk else None
         return or_404(row, self.model, exchange_id)
 
-    def get_with_parties(self, exchange_id: Any) -> Any:
+    def get_with_parties(self, exchange_id: str | UUID) -> Row:
         """The exchange to act on, or 404, with the rows that its functions read."""
         return self.get_exchange(exchange_id, PARTIES)
 
     def find_connection(self, connection_id: str) -> Connection | None:
         return find_in_scope(self.tenant.pk, connection_id)
 
-    def find_exchange(self, pk: UUID, related: tuple[str, ...]) -> Any:
+    def find_exchange(self, pk: UUID, related: tuple[str, ...]) -> Row | None:
         found = exchange_by_id(self.model, related).first(pk)
         return found if found and found.wallet_id == self.wallet.pk else None
 
-    def exchange_response(self, exchange_id: Any) -> Response:
+    def exchange_response(self, exchange_id: str | UUID) -> Response:
         """The exchange as it is now. It has moved on if its peer is hosted here."""
         return self.to_response(self.contract, self.get_exchange(exchange_id))
 
     def change_notes_of_exchange(self, exchange_id: str) -> Response:
         return self.change_notes(self.contract, lambda: self.get_exchange(exchange_id))
 
-    def changed_exchange(self, exchange_id: Any) -> Response:
+    def changed_exchange(self, exchange_id: str | UUID) -> Response:
         """The exchange as it is now, where changed_response() has a body."""
         return self.changed_response(
             self.contract, lambda: self.get_exchange(exchange_id)
@@ -130,7 +136,7 @@ class ExchangeView(OrganizationView):
         )
 
 
-class WalletExchangeView(WalletView, ExchangeView):
+class WalletExchangeView(WalletView, ExchangeView[Row]):
     """A view of the exchanges of the wallet that the path names.
 
     held_role: the only one in which the organization's own wallet is seen here.
@@ -139,7 +145,7 @@ class WalletExchangeView(WalletView, ExchangeView):
     held_role: str
 
     @property
-    def row_conditions(self) -> dict[str, Any]:
+    def row_conditions(self) -> dict[str, UUID | str]:
         if own := self.own_wallet:
             return {"wallet": own.pk, "role": self.held_role}
         return super().row_conditions
@@ -164,7 +170,7 @@ class WalletExchangeView(WalletView, ExchangeView):
         self._check_wallet(found)
         return found
 
-    def find_exchange(self, pk: UUID, related: tuple[str, ...]) -> Any:
+    def find_exchange(self, pk: UUID, related: tuple[str, ...]) -> Row | None:
         if self.own_wallet:
             found = super().find_exchange(pk, related)
             return found if found and found.role == self.held_role else None
@@ -177,7 +183,7 @@ class WalletExchangeView(WalletView, ExchangeView):
         self._check_wallet(found)
         return found
 
-    def _check_wallet(self, found: Any) -> None:
+    def _check_wallet(self, found: Connection | Exchange | None) -> None:
         """If nothing was found, raise 404 if it is the wallet that there is not."""
         if found is None:
             self.wallet  # noqa: B018

@@ -33,7 +33,7 @@ from credentials.removal import remove_credential
 from tenants.models import Scope
 
 
-class WalletCredentials(WalletExchangeView):
+class WalletCredentials(WalletExchangeView[Credential]):
     parser_classes = [MultiPartParser, FormParser, JSONParser]
     model = Credential
     held_role = Credential.Role.HOLDER

@@ -106,7 +106,7 @@ def offer_function(tenant: Tenant, body: dict[str, Any]) -> Callable[[], Credent
     return partial(create_with_options, share, read_link_options(tenant, body))
 
 
-class Credentials(ExchangeView):
+class Credentials(ExchangeView[Credential]):
     model = Credential
     contract = CredentialContract
 

@@ -47,7 +47,7 @@ from wallets.models import Wallet
 OfferedItem = tuple[Item, list[Credential]]
 
 
-class WalletVerifications(WalletExchangeView):
+class WalletVerifications(WalletExchangeView[Verification]):
     parser_classes = [MultiPartParser, FormParser, JSONParser]
     model = Verification
     held_role = Verification.Role.PROVER

@@ -77,7 +77,7 @@ def request_function(
     return partial(create_with_options, share, read_link_options(tenant, link_options))
 
 
-class Verifications(ExchangeView):
+class Verifications(ExchangeView[Verification]):
     model = Verification
     contract = VerificationContract
 
