@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from connections.didcomm import reasons
 from connections.didcomm.formats import HLINDY, VERSIONS, MessageFormat, format_of
-from connections.didcomm.message import Message, problem_text
+from connections.didcomm.message import Body, Message, problem_text
 from connections.link_expiry import LINK_EXPIRED
 from connections.messaging import outbox, pair_lock, router
 from connections.models import Connection
@@ -93,7 +93,7 @@ class Exchange(EventSource, NotedRow):
         moved_at = Coalesce("moved_at", "updated_at")
         return {"moved_at": moved_at, **super().times_of_notes()}
 
-    def build_decline(self, reason: str) -> dict[str, Any]:
+    def build_decline(self, reason: str) -> Body:
         """The message of a side that declines. reason: in its own words, or empty."""
         raise NotImplementedError
 
@@ -386,7 +386,7 @@ class Exchange(EventSource, NotedRow):
             raise quotas.QuotaExceeded(quotas.OPEN_EXCHANGES)
 
     def send_message(
-        self, message: dict[str, Any], prepared: PreparedResults | None = None
+        self, message: Body, prepared: PreparedResults | None = None
     ) -> None:
         """Enqueue a message to the peer, in the caller's transactions.atomic().
 

@@ -1,10 +1,9 @@
 """Links with an invitation or the first message of an exchange."""
 
-from typing import Any
-
 from django.conf import settings
 
 from connections.didcomm import message as didcomm
+from connections.didcomm.message import Body
 from connections.models import Connection
 from connections.protocols import out_of_band
 from tenants import vault
@@ -13,7 +12,7 @@ from tenants import vault
 QUERY_NAMES = ("oob", "c_i", "d_m")
 
 
-def shared_message(connection: Connection) -> dict[str, Any]:
+def shared_message(connection: Connection) -> Body:
     """Return the message in the link: the invitation or an exchange's first message.
 
     If there are both, the message is attached to the invitation. An exchange's message
@@ -26,14 +25,14 @@ def shared_message(connection: Connection) -> dict[str, Any]:
     return request or second or connection.invitation
 
 
-def shared_request(connection: Connection) -> dict[str, Any] | None:
+def shared_request(connection: Connection) -> Body | None:
     """The first message of an exchange that the link contains, or None.
 
     None on the invitee's side: its `shared` is the attachment that it has received.
     """
     if connection.role != Connection.Role.INVITER:
         return None
-    request: dict[str, Any] | None = vault.unseal(connection, "shared")
+    request: Body | None = vault.unseal(connection, "shared")
     return request
 
 
@@ -72,7 +71,7 @@ def message_query(connection: Connection) -> str:
     )
 
 
-def query_name(shared: dict[str, Any]) -> str:
+def query_name(shared: Body) -> str:
     """The query parameter for a message, one of QUERY_NAMES."""
     names = {"connections/1/invitation": "c_i", "out-of-band/1/invitation": "oob"}
     return names.get(didcomm.read(shared).major_type, "d_m")

@@ -17,7 +17,7 @@ from django.utils import timezone
 from connections.didcomm import dids, formats, reasons
 from connections.didcomm.dids import Party
 from connections.didcomm.formats import MessageFormat
-from connections.didcomm.message import PREFIX, Message, build
+from connections.didcomm.message import PREFIX, Body, Message, build
 from connections.didcomm.service import write_service
 from connections.messaging import outbox, pair_lock, router
 from connections.messaging.envelopes import didcomm_endpoint
@@ -578,7 +578,7 @@ class Connection(EventSource, NotedRow):
         """Return this side of the connection, with one of its keys."""
         return Party(key.did, key.verkey, didcomm_endpoint(), [])
 
-    def with_decorators(self, body: dict[str, Any]) -> dict[str, Any]:
+    def with_decorators(self, body: Body) -> Body:
         """Add the decorators by which the peer relates a message to the exchange.
 
         The responder to a shared message says where to reach it (`~service`), that it
@@ -594,10 +594,11 @@ class Connection(EventSource, NotedRow):
                 "~transport": {"return_route": "all"},
             }
         attached = self.invitation.get("~thread")
-        thread = body.get("~thread", {})
-        if attached and thread.get("thid") == attached["thid"]:
-            body = body | {"~thread": thread | attached}
-        return body
+        thread = body.get("~thread")
+        if not attached or not isinstance(thread, dict):
+            return body
+        is_same = thread.get("thid") == attached["thid"]
+        return body | {"~thread": thread | attached} if is_same else body
 
     def record_formats(self, message: Message) -> None:
         """Record the version and format that the peer uses in an exchange protocol."""
@@ -708,7 +709,7 @@ class Connection(EventSource, NotedRow):
         `organization_frozen`.
         """
         if connection := self.give_up():
-            pair_lock.forget_deleted(connection)
+            pair_lock.forget_deleted(connection.pk)
             connection.delete()
             # A retired key receives nothing more, so its digests are not needed.
             SeenMessage.objects.filter(key__in=connection.own_keys).delete()
@@ -813,7 +814,7 @@ class Connection(EventSource, NotedRow):
         return self.connectionless or (self.carries_exchange and self.shared is None)
 
     @property
-    def accepted_invitation(self) -> dict[str, Any]:
+    def accepted_invitation(self) -> Body:
         """Invitee: the accepted invitation, without what concerns its attachment."""
         return {
             name: value for name, value in self.invitation.items() if name != "~thread"

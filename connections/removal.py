@@ -5,10 +5,11 @@ with the functions below. The event feeds wait for the oldest transaction that w
 so that of the call is small, and so are those of the worker.
 """
 
+from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
-from django.db.models import Exists, Q, QuerySet
+from django.db.models import Exists, Model, Q, QuerySet
 from django.utils import timezone
 from uuid_utils.compat import uuid7
 
@@ -64,7 +65,7 @@ def remove_connection(connection: Connection) -> None:
     Erasure.start(Erasure.Kind.CONNECTION, connection)
 
 
-def has_many(connection: Connection, querysets: list[QuerySet[Any]]) -> bool:
+def has_many(connection: Connection, querysets: Sequence[QuerySet[Model]]) -> bool:
     """Whether any of the querysets has more than MAX_IN_CALL rows. One query."""
     is_many = Q()
     for rows in querysets:

@@ -10,6 +10,7 @@ from qrcode.exceptions import DataOverflowError
 from qrcode.main import QRCode
 
 from connections.didcomm import message as didcomm
+from connections.didcomm.message import Body
 from connections.invitation_links import query_name
 from connections.models import Connection
 
@@ -74,21 +75,22 @@ def code_of(connection: Connection) -> QRCode:
     return code
 
 
-def without_optional(invitation: dict) -> dict:
+def without_optional(invitation: Body) -> Body:
     """The invitation without members that an agent does not need to accept it."""
     kept = {name: value for name, value in invitation.items() if name not in OPTIONAL}
-    if "services" in kept:
+    services = kept.get("services")
+    if isinstance(services, list):
         # A public DID among the services stays as it is.
         kept["services"] = [
-            service
-            if isinstance(service, str)
-            else {name: service[name] for name in service if name not in OF_SERVICE}
-            for service in kept["services"]
+            {name: service[name] for name in service if name not in OF_SERVICE}
+            if isinstance(service, dict)
+            else service
+            for service in services
         ]
     return kept
 
 
-def link_with(connection: Connection, invitation: dict) -> str:
+def link_with(connection: Connection, invitation: Body) -> str:
     """The long link: that of the connection, with this message in its query."""
     data = didcomm.encode_url(invitation, separators=(",", ":"))
     return f"{connection.invitation_url}?{query_name(invitation)}={data}"

@@ -7,13 +7,14 @@ Written: legacy DIDs, did:peer:1 and did:peer:4.
 
 import json
 from contextlib import suppress
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import did_peer_4
 
 from connections.didcomm.message import decode_bytes, decode_json
 from core.errors import PeerError
 from core.text import bounded_json
+from core.text.bounded_json import JSON
 from wallets import keys
 
 MAX_TEXT = 8000  # characters of a DID: decoding base58 needs quadratic time
@@ -34,7 +35,7 @@ class Party(NamedTuple):
     routing_keys: list[str]
 
 
-def read(did: str, document: dict[str, Any] | None = None) -> Party:
+def read(did: str, document: dict[str, JSON] | None = None) -> Party:
     """Return the party of a DID that contains its document, or came with it.
 
     document: the DID document sent with the DID, used if the DID does not contain one.
@@ -70,7 +71,7 @@ def unknown_did(reason: str) -> PeerError:
     return PeerError("unknown_did", reason)
 
 
-def of_document(did: str, document: dict[str, Any]) -> Party:
+def of_document(did: str, document: dict[str, JSON]) -> Party:
     """Return the party described by a DID document, legacy or W3C.
 
     Keys may be raw, key ids or did:key. A mobile wallet may have no service at all. If
@@ -116,14 +117,14 @@ def reachable(endpoint: str) -> str:
     return endpoint if is_url and len(endpoint) <= MAX_ENDPOINT else ""
 
 
-def read_texts(service: dict[str, Any], member: str) -> list[str]:
+def read_texts(service: dict[str, JSON], member: str) -> list[str]:
     """The texts in a list of a service, of its first MAX_KEYS entries."""
     listed = service.get(member)
     entries = listed[:MAX_KEYS] if isinstance(listed, list) else []
     return [entry for entry in entries if isinstance(entry, str)]
 
 
-def _dicts(document: dict[str, Any], member: str) -> list[dict[str, Any]]:
+def _dicts(document: dict[str, JSON], member: str) -> list[dict[str, JSON]]:
     listed = document.get(member)
     return (
         [one for one in listed if isinstance(one, dict)]
@@ -132,7 +133,7 @@ def _dicts(document: dict[str, Any], member: str) -> list[dict[str, Any]]:
     )
 
 
-def _read_verkey(entry: dict[str, Any]) -> str:
+def _read_verkey(entry: dict[str, JSON]) -> str:
     """The verkey of an entry, or "" if it is not an Ed25519 key."""
     with suppress(PeerError):  # a key of another kind may be in the same member
         if key := _public_key(entry):
@@ -140,14 +141,16 @@ def _read_verkey(entry: dict[str, Any]) -> str:
     return ""
 
 
-def _public_key(entry: dict[str, Any]) -> str:
+def _public_key(entry: dict[str, JSON]) -> str:
     """The key in any of its three encodings, or "" if it says that it is another kind."""
     multibase, jwk = entry.get("publicKeyMultibase"), entry.get("publicKeyJwk")
     if isinstance(multibase, str):
         return f"did:key:{multibase}" if multibase.startswith("z6Mk") else ""
     if isinstance(jwk, dict):
-        is_ours = jwk.get("crv") == "Ed25519" and isinstance(jwk.get("x"), str)
-        return keys.encode_key(decode_bytes(jwk["x"][:64])) if is_ours else ""
+        number = jwk.get("x")
+        if jwk.get("crv") != "Ed25519" or not isinstance(number, str):
+            return ""
+        return keys.encode_key(decode_bytes(number[:64]))
     raw = entry.get("publicKeyBase58")
     return (
         raw
@@ -156,7 +159,7 @@ def _public_key(entry: dict[str, Any]) -> str:
     )
 
 
-def _service(document: dict[str, Any]) -> dict[str, Any]:
+def _service(document: dict[str, JSON]) -> dict[str, JSON]:
     """The service to use: prefer an HTTP endpoint, then the lowest priority."""
     usable = [
         one for one in _dicts(document, "service") if one.get("type") in SERVICE_TYPES
@@ -168,12 +171,12 @@ def _service(document: dict[str, Any]) -> dict[str, Any]:
     )
 
 
-def _priority(service: dict[str, Any]) -> int:
+def _priority(service: dict[str, JSON]) -> int:
     priority = service.get("priority")
     return priority if isinstance(priority, int) else 0
 
 
-def _endpoint(service: dict[str, Any]) -> str:
+def _endpoint(service: dict[str, JSON]) -> str:
     endpoint = service.get("serviceEndpoint")
     if isinstance(endpoint, dict):
         endpoint = endpoint.get("uri")
@@ -203,7 +206,7 @@ def _resolve(key: str, known: list[tuple[str, str]]) -> str:
     return next(iter(named)) if named else keys.normalise_verkey(key)
 
 
-def _decode_peer_4(did: str) -> dict[str, Any]:
+def _decode_peer_4(did: str) -> dict[str, JSON]:
     """The document in the long form of a did:peer:4."""
     try:
         # Parsed once more with our limits for JSON of strangers.
@@ -215,28 +218,29 @@ def _decode_peer_4(did: str) -> dict[str, Any]:
     return document
 
 
-def _expand_peer_2(did: str) -> dict[str, Any]:
+def _expand_peer_2(did: str) -> dict[str, JSON]:
     """Build the document of a did:peer:2. Keys are named by number and by value."""
-    document: dict[str, list[dict[str, Any]]] = {"authentication": [], "service": []}
+    authentication: list[JSON] = []
+    services: list[JSON] = []
     parts = did.split(".")[1:]
     for number, part in enumerate((part for part in parts if part[:1] != "S"), start=1):
         if part.startswith("V"):
-            entry = {"id": f"#key-{number}", "publicKeyMultibase": part[1:]}
-            document["authentication"] += [entry, entry | {"id": f"#{part[2:]}"}]
+            for key_id in (f"#key-{number}", f"#{part[2:]}"):
+                authentication.append({"id": key_id, "publicKeyMultibase": part[1:]})
     for part in parts:
         if part.startswith("S"):
             content = decode_json(part[1:])
             listed = content if isinstance(content, list) else [content]
             # The service may name no recipient: of_document() then uses the first key.
-            document["service"] += [
+            services += [
                 {SHORT_NAMES.get(name) or name: value for name, value in one.items()}
                 for one in listed
                 if isinstance(one, dict)
             ]
-    return document
+    return {"authentication": authentication, "service": services}
 
 
-def own_document(verkey: str, endpoint: str) -> dict[str, Any]:
+def own_document(verkey: str, endpoint: str, **of_key: str) -> dict[str, JSON]:
     """Our W3C document, without id: one key and one service.
 
     The shape is the one that ACA-Py and Credo read in did:peer:4.
@@ -248,6 +252,7 @@ def own_document(verkey: str, endpoint: str) -> dict[str, Any]:
                 "id": "#key-1",
                 "type": "Ed25519VerificationKey2018",
                 "publicKeyBase58": verkey,
+                **of_key,
             }
         ],
         "authentication": ["#key-1"],
@@ -269,24 +274,22 @@ def peer_4(verkey: str, endpoint: str) -> str:
     return did_peer_4.encode(own_document(verkey, endpoint))
 
 
-def peer_1(verkey: str, endpoint: str) -> tuple[str, dict[str, Any]]:
+def peer_1(verkey: str, endpoint: str) -> tuple[str, dict[str, JSON]]:
     """Our did:peer:1 and its document, for agents that do not know did:peer:4."""
-    content = own_document(verkey, endpoint)
-    key = content["verificationMethod"][0]
     # The DID is the hash of the document, so the document cannot contain it.
-    content["verificationMethod"] = [key | {"controller": "#id"}]
+    content = own_document(verkey, endpoint, controller="#id")
     did = _peer_1_of(content)
     return did, {"id": did, **content}
 
 
-def _peer_1_of(document: dict[str, Any]) -> str:
+def _peer_1_of(document: dict[str, JSON]) -> str:
     """The did:peer:1 of a document: the multihash of its JSON without the id."""
     content = {name: value for name, value in document.items() if name != "id"}
     data = json.dumps(content, separators=(",", ":"), ensure_ascii=False).encode()
     return f"did:peer:1z{keys.multihash(data)}"
 
 
-def legacy_document(party: Party) -> dict[str, Any]:
+def legacy_document(party: Party) -> dict[str, JSON]:
     """The DIDDoc of connections/1.0, in the shape that all known peers read."""
     key_id = f"{party.did}#1"
     return {
@@ -309,7 +312,7 @@ def legacy_document(party: Party) -> dict[str, Any]:
                 "type": "IndyAgent",
                 "priority": 0,
                 "recipientKeys": [party.verkey],
-                "routingKeys": party.routing_keys,
+                "routingKeys": [*party.routing_keys],
                 "serviceEndpoint": party.endpoint,
             }
         ],

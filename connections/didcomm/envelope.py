@@ -3,7 +3,7 @@
 import json
 import os
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple, NotRequired, TypedDict
 
 from connections.didcomm.message import decode_bytes, encode_bytes
 from core.errors import PeerError
@@ -14,6 +14,28 @@ from wallets import keys
 ENCRYPTION = "xchacha20poly1305_ietf"
 MAX_RECIPIENTS = 32
 SeedFinder = Callable[[list[str]], tuple[str, bytes] | None]
+
+
+class RecipientHeader(TypedDict):
+    """iv, sender: of Authcrypt only."""
+
+    kid: str
+    iv: NotRequired[str]
+    sender: NotRequired[str]
+
+
+class Recipient(TypedDict):
+    encrypted_key: str
+    header: RecipientHeader
+
+
+class Protected(TypedDict):
+    """The protected header as RFC 0019 has it, for which it is taken until it fails."""
+
+    enc: str
+    typ: str
+    alg: str
+    recipients: list[Recipient]
 
 
 class Opened(NamedTuple):
@@ -50,7 +72,9 @@ def pack(body: bytes, recipients: list[str], sender: Sender | None) -> bytes:
     )
 
 
-def _lock(key: bytes, recipient: str, sender: Sender | None) -> dict:
+def _lock(
+    key: bytes, recipient: str, sender: Sender | None
+) -> dict[str, bytes | dict[str, str | bytes]]:
     if sender is None:
         return {
             "encrypted_key": keys.seal_anonymous_box(key, recipient),
@@ -110,7 +134,7 @@ def _unpack(data: bytes, find_seed: SeedFinder) -> Opened:
     return Opened(body, kid, sender)
 
 
-def _recipients(header: dict[str, Any]) -> dict[str, dict]:
+def _recipients(header: Protected) -> dict[str, Recipient]:
     entries = header["recipients"]
     is_known = (
         header["alg"] in ("Authcrypt", "Anoncrypt") and header["enc"] == ENCRYPTION
@@ -125,7 +149,7 @@ def _verkey(kid: str) -> str:
     return keys.normalise_verkey(kid) if kid.startswith("did:key:") else kid
 
 
-def _unlock(entry: dict, seed: bytes, algorithm: str) -> tuple[bytes, str | None]:
+def _unlock(entry: Recipient, seed: bytes, algorithm: str) -> tuple[bytes, str | None]:
     encrypted, header = decode_bytes(entry["encrypted_key"]), entry["header"]
     if algorithm == "Anoncrypt":
         return keys.open_anonymous_box(encrypted, seed), None

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from connections.didcomm.message import Message, json_attachment, read_attachment
 from core.errors import PeerError
+from core.text.bounded_json import JSON
 
 HLINDY, ANONCREDS = "hlindy", "anoncreds"
 OTHER_FORMAT = {HLINDY: ANONCREDS, ANONCREDS: HLINDY}
@@ -93,9 +94,9 @@ PRESENTATION = Attachment(
 
 def attach_as(
     message_format: MessageFormat, attachment: Attachment, content: Mapping[str, Any]
-) -> dict[str, Any]:
+) -> dict[str, JSON]:
     """Return the members of a message that attach `content` in this format."""
-    members: dict[str, Any] = {
+    members: dict[str, JSON] = {
         attachment.member: [json_attachment(attachment.identifier, content)]
     }
     if not message_format.is_first:
@@ -120,7 +121,7 @@ def format_of(message: Message) -> MessageFormat:
     return MessageFormat(message.prefix, version, ANONCREDS if is_anoncreds else HLINDY)
 
 
-def attachment_of(message: Message, attachment: Attachment) -> dict:
+def attachment_of(message: Message, attachment: Attachment) -> dict[str, JSON]:
     """Return the attached JSON object of this kind.
 
     In 1.0 the one with the id of this kind, else the first one. In 2.0 only the one

@@ -13,6 +13,7 @@ from typing import Any
 
 from core.errors import PeerError
 from core.text import bounded_json
+from core.text.bounded_json import JSON
 from core.work.prepared_results import PreparedResults
 
 PREFIX = "https://didcomm.org/"
@@ -39,6 +40,8 @@ CLOCKS_DIFFER = timedelta(minutes=5)
 NOT_IN_BOTH_ALPHABETS = {
     ord(character): f"\\u{ord(character):04x}" for character in "~>?\x7f"
 }
+# A message as it is written, with `@type` and `@id`.
+Body = dict[str, JSON]
 
 
 @dataclass(frozen=True)
@@ -55,7 +58,7 @@ class Message:
     prefix: str
     id: str
     thread_id: str
-    body: dict[str, Any]
+    body: Body
     sender: str | None = None
     origin: uuid.UUID | None = None
     prepared: PreparedResults | None = None
@@ -82,7 +85,7 @@ class Message:
     @cached_property
     def parent_id(self) -> str:
         """The id of the invitation that began the thread (`pthid`), or ""."""
-        parent = _member(self.body, "~thread").get("pthid")
+        parent = object_in(self.body, "~thread").get("pthid")
         return parent if isinstance(parent, str) and len(parent) <= MAX_ID else ""
 
     @cached_property
@@ -91,7 +94,7 @@ class Message:
 
         ("all", ""), ("thread", thread id) or ("none", "").
         """
-        transport = _member(self.body, "~transport")
+        transport = object_in(self.body, "~transport")
         route, thread = (
             transport.get("return_route"),
             transport.get("return_route_thread"),
@@ -107,7 +110,7 @@ class Message:
         """
         try:
             end = datetime.fromisoformat(
-                str(_member(self.body, "~timing").get("expires_time"))
+                str(object_in(self.body, "~timing").get("expires_time"))
             )
             end = end if end.tzinfo else end.replace(tzinfo=UTC)
             return end + CLOCKS_DIFFER < now
@@ -124,7 +127,8 @@ class Message:
         return self.is_problem_report or self.major_type.endswith("/ack")
 
 
-def _member(body: dict[str, Any], name: str) -> dict[str, Any]:
+def object_in(body: dict[str, JSON], name: str) -> dict[str, JSON]:
+    """The member of this name if it is an object, else an empty one."""
     value = body.get(name)
     return value if isinstance(value, dict) else {}
 
@@ -138,7 +142,7 @@ def parse(data: bytes) -> Message:
     return read(body)
 
 
-def read(body: Any) -> Message:
+def read(body: JSON) -> Message:
     """Return the message in a parsed JSON body.
 
     PeerError `message_parse_failure` if it is no object, has no `@type` that is a
@@ -162,7 +166,7 @@ def read(body: Any) -> Message:
     )
 
 
-def text(body: dict[str, Any], name: str, default: str | None = None) -> str:
+def text(body: dict[str, JSON], name: str, default: str | None = None) -> str:
     """Return a text member, which is not empty; if it is missing, the default.
 
     PeerError `message_parse_failure` if it is not a text, or missing without a
@@ -182,31 +186,30 @@ def build(
     thread: str | None = None,
     parent: str | None = None,
     **members: Any,
-) -> dict:
+) -> Body:
     """Build a message to send, with a new id. thread: `thid`. parent: `pthid`."""
-    message = {"@type": prefix + kind, "@id": str(uuid.uuid4()), **members}
+    message: Body = {"@type": prefix + kind, "@id": str(uuid.uuid4()), **members}
     threads = {"thid": thread, "pthid": parent}
     if thread or parent:
         message["~thread"] = {name: value for name, value in threads.items() if value}
     return message
 
 
-def problem_report(answered: Message, code: str, explanation: str) -> dict:
+def problem_report(answered: Message, code: str, explanation: str) -> Body:
     """Build the problem report about a received message.
 
     RFC 0035; RFCs 0023, 0160 and 0434 for those that have their own.
     """
     protocol, version, name = answered.type.split("/")
     kind = "problem_report" if protocol in UNDERSCORED_REPORTS else "problem-report"
-    members: dict[str, Any] = {}
+    members: dict[str, JSON] = {}
     # The handshake protocols have codes of their own.
     if protocol in HANDSHAKE_PROTOCOLS:
         code = HANDSHAKE_CODES.get(name, code)
         members = {"problem-code": code, "explain": explanation}
     members["description"] = {"code": code, "en": explanation}
-    return build(
-        f"{protocol}/{version}/{kind}", answered.prefix, answered.thread_id, **members
-    )
+    kind = f"{protocol}/{version}/{kind}"
+    return build(kind, answered.prefix, answered.thread_id, None, **members)
 
 
 def problem_code(message: Message) -> str:
@@ -233,7 +236,7 @@ def problem_text(message: Message) -> str | None:
     return "".join(one for one in found[:MAX_REASON] if one.isprintable()) or None
 
 
-def json_attachment(identifier: str, content: Mapping[str, Any]) -> dict:
+def json_attachment(identifier: str, content: Mapping[str, Any]) -> dict[str, JSON]:
     """A JSON attachment in the encoding that all agents read: plain padded base64."""
     data = base64.b64encode(json.dumps(content).encode()).decode()
     return {
@@ -248,7 +251,7 @@ def read_attachment(
     member: str,
     identifier: str | None = None,
     or_first: bool = True,
-) -> dict:
+) -> dict[str, JSON]:
     """Return the JSON object attached as `member`: the one with this id.
 
     If there is none with it, or_first: the first one. PeerError
@@ -274,7 +277,7 @@ def read_attachment(
     return content
 
 
-def encode_url(content: dict, separators: tuple[str, str] | None = None) -> str:
+def encode_url(content: Body, separators: tuple[str, str] | None = None) -> str:
     """Return JSON as base64 for a URL.
 
     The text is the same each time, valid in both base64 alphabets, and has no padding.
@@ -302,7 +305,7 @@ def decode_bytes(data: str) -> bytes:
         raise PeerError("message_parse_failure", "not base64") from None
 
 
-def decode_json(data: str) -> Any:
+def decode_json(data: str) -> JSON:
     """Return the JSON in base64. PeerError `message_parse_failure` if it is none."""
     try:
         return bounded_json.loads(decode_bytes(data))

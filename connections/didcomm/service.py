@@ -1,18 +1,17 @@
 """The `~service` decorator (RFC 0056): where to answer without a connection."""
 
-from typing import Any
-
 from connections.didcomm.dids import Party, reachable, read_texts
-from connections.didcomm.message import Message, text
+from connections.didcomm.message import Message, object_in, text
 from core.errors import PeerError
+from core.text.bounded_json import JSON
 from wallets import keys
 
 
-def write_service(party: Party) -> dict[str, Any]:
+def write_service(party: Party) -> dict[str, JSON]:
     """Return the `~service` by which a party is reached (RFC 0056)."""
     return {
         "recipientKeys": [party.verkey],
-        "routingKeys": party.routing_keys,
+        "routingKeys": [*party.routing_keys],
         "serviceEndpoint": party.endpoint,
     }
 
@@ -23,8 +22,7 @@ def read_service(message: Message) -> Party:
     Its endpoint is "" unless it is an HTTP URL. PeerError `no_service` if missing,
     `bad_key` or `message_parse_failure` if it cannot be read.
     """
-    value = message.body.get("~service")
-    decorator: dict[str, Any] = value if isinstance(value, dict) else {}
+    decorator = object_in(message.body, "~service")
     recipients = read_texts(decorator, "recipientKeys")
     if not recipients:
         raise PeerError(

@@ -2,17 +2,17 @@
 
 import base64
 import json
-from typing import Any
 
 from connections.didcomm.message import decode_bytes, text
 from core.errors import PeerError
 from core.text import bounded_json
+from core.text.bounded_json import JSON
 from wallets import keys
 
 MAX_SIGNATURES = 8
 
 
-def sign(content: bytes, mime_type: str, seed: bytes) -> dict[str, Any]:
+def sign(content: bytes, mime_type: str, seed: bytes) -> dict[str, JSON]:
     """Sign content as an attachment. `kid` is in both places where agents look."""
     verkey = keys.verkey_of(seed)
     kid = keys.did_key_of(verkey)
@@ -29,11 +29,15 @@ def sign(content: bytes, mime_type: str, seed: bytes) -> dict[str, Any]:
     signature = _encode_unpadded(
         keys.sign_bytes(seed, f"{protected}.{payload}".encode())
     )
-    jws = {"header": {"kid": kid}, "protected": protected, "signature": signature}
+    jws: dict[str, JSON] = {
+        "header": {"kid": kid},
+        "protected": protected,
+        "signature": signature,
+    }
     return {"mime-type": mime_type, "data": {"base64": payload, "jws": jws}}
 
 
-def content_of(attachment: Any) -> bytes:
+def content_of(attachment: JSON) -> bytes:
     """The attached bytes. The signature is not checked.
 
     PeerError `message_parse_failure` if there are none.
@@ -44,7 +48,7 @@ def content_of(attachment: Any) -> bytes:
     return decode_bytes(text(data if isinstance(data, dict) else {}, "base64"))
 
 
-def signers(attachment: Any) -> set[str]:
+def signers(attachment: JSON) -> set[str]:
     """The verkeys that signed the attached content; empty if there is no signature.
 
     PeerError `bad_signature` if any signature is invalid or of an unknown kind,
@@ -62,7 +66,7 @@ def signers(attachment: Any) -> set[str]:
     return {_signer(entry, payload) for entry in listed}
 
 
-def _signer(entry: Any, payload: str) -> str:
+def _signer(entry: JSON, payload: str) -> str:
     """Check one signature and return its verkey.
 
     A `kid` that is a did:key must name this verkey. Any other `kid` is ignored: some
@@ -89,7 +93,7 @@ def _signer(entry: Any, payload: str) -> str:
     return verkey
 
 
-def _protected(protected: str) -> tuple[dict[str, Any], dict[str, Any]]:
+def _protected(protected: str) -> tuple[dict[str, JSON], dict[str, JSON]]:
     """Decode the protected header; return it and the JWK in it."""
     try:
         header = bounded_json.loads(decode_bytes(protected))

@@ -1,13 +1,12 @@
 """Pack queued messages into envelopes and open received ones (RFCs 0019, 0094)."""
 
 import json
-from typing import Any
 
 from django.conf import settings
 
 from connections.didcomm import envelope
 from connections.didcomm import message as didcomm
-from connections.didcomm.message import Message
+from connections.didcomm.message import Body, Message
 from connections.messaging.models import OutboundMessage
 from core.database.base import run_as_check
 from tenants import vault
@@ -48,7 +47,7 @@ def pack_message(row: OutboundMessage, is_posted: bool = True) -> bytes:
     return data
 
 
-def pack_body(body: dict[str, Any], recipient_key: str, my_key: Key) -> bytes:
+def pack_body(body: Body, recipient_key: str, my_key: Key) -> bytes:
     """Pack a message for one recipient, with our key as the sender.
 
     PeerError `bad_key` if nothing can be encrypted to the recipient's key.

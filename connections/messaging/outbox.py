@@ -19,6 +19,7 @@ from django.db.models import Q, QuerySet
 
 from connections.didcomm import message as didcomm
 from connections.didcomm.dids import Party
+from connections.didcomm.message import Body
 from connections.messaging import pair_lock
 from connections.messaging.envelopes import pack_message
 from connections.messaging.models import OutboundMessage
@@ -75,7 +76,7 @@ class PeerConnection(Protocol):
         """Return the locked row. None if it was deleted."""
         ...
 
-    def with_decorators(self, body: dict[str, Any]) -> dict[str, Any]: ...
+    def with_decorators(self, body: Body) -> Body: ...
 
 
 @dataclass(frozen=True)
@@ -85,7 +86,7 @@ class HostedMessage:
     recipient_key: the wallet's. prepared: see Message.
     """
 
-    body: dict[str, Any]
+    body: Body
     my_key: Key
     recipient_key: Key
     connection: PeerConnection | None
@@ -110,7 +111,7 @@ deliver_committed: Hook[[OutboundMessage], None] = Hook(
 
 def enqueue(
     connection: PeerConnection,
-    body: dict[str, Any],
+    body: Body,
     is_optional: bool = False,
     prepared: PreparedResults | None = None,
 ) -> None:
@@ -136,7 +137,7 @@ def enqueue(
     )
 
 
-def enqueue_if_possible(connection: PeerConnection, body: dict[str, Any]) -> None:
+def enqueue_if_possible(connection: PeerConnection, body: Body) -> None:
     """Enqueue as enqueue() does, but do nothing if the peer is gone or gets no messages.
 
     For a message that is not necessary. 503 `organization_frozen` is raised.
@@ -151,7 +152,7 @@ def enqueue_if_possible(connection: PeerConnection, body: dict[str, Any]) -> Non
 
 def enqueue_to_party(
     party: Party,
-    body: dict[str, Any],
+    body: Body,
     my_key: Key,
     connection: PeerConnection | None,
     is_optional: bool = False,
@@ -206,7 +207,7 @@ def enqueue_leased(sent: HostedMessage) -> None:
 
 def _build_row(
     party: Party,
-    body: dict[str, Any],
+    body: Body,
     my_key: Key,
     connection: PeerConnection | None,
 ) -> OutboundMessage:

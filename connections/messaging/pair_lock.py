@@ -82,7 +82,7 @@ def lock_pairs(model: type[Row], connections: Iterable[Row]) -> None:
 
 
 def _lock_rows(
-    locked: dict[UUID, Any], model: type[Row], connections: Iterable[Row], mode: str
+    locked: dict[UUID, Row], model: type[Row], connections: Iterable[Row], mode: str
 ) -> None:
     given = {"ids": [row.pk for row in connections]}
     ids = [pk for (pk,) in fetch_rows(LOCK_SQL + mode, given)]
@@ -106,7 +106,7 @@ def _compiled_pair(model: Any) -> CompiledQuery[Any]:
     )
 
 
-def _rows(model: Any) -> QuerySet[Any]:
+def _rows(model: type[Row]) -> QuerySet[Row]:
     """The rows with their parties, and whether messages of theirs wait."""
     # Of deleted connections too: their peers are told that they are gone.
     rows = model._base_manager.select_related(*LOADED_WITH_ROW)
@@ -115,7 +115,7 @@ def _rows(model: Any) -> QuerySet[Any]:
     return rows.annotate(has_waiting_messages=Exists(_waiting(OuterRef("pk"))))
 
 
-def _waiting(connection: Any) -> QuerySet[OutboundMessage]:
+def _waiting(connection: UUID | OuterRef) -> QuerySet[OutboundMessage]:
     """The messages of a connection that its hosted peer has not handled."""
     pending = OutboundMessage.Status.PENDING
     return OutboundMessage.objects.filter(
@@ -123,15 +123,15 @@ def _waiting(connection: Any) -> QuerySet[OutboundMessage]:
     )
 
 
-def lock_requester(invitation: Any, verkey: str) -> None:
+def lock_requester(invitation_id: UUID, verkey: str) -> None:
     """Exclude other requests of this requester to a multi-party invitation.
 
     Until the transaction ends. The row is only shared, and the requester has none yet.
     """
-    fetch_rows(LOCK_REQUESTER_SQL, [f"{invitation.pk} {verkey}"])
+    fetch_rows(LOCK_REQUESTER_SQL, [f"{invitation_id} {verkey}"])
 
 
-def add_locked(connection: Row, locked: dict[UUID, Any]) -> None:
+def add_locked(connection: Row, locked: dict[UUID, Row]) -> None:
     """Let this object be the locked row, unless there is one already.
 
     locked: transactions.locked_rows().
@@ -141,9 +141,9 @@ def add_locked(connection: Row, locked: dict[UUID, Any]) -> None:
         connection.locked_exchanges = {}
 
 
-def forget_deleted(connection: Any) -> None:
+def forget_deleted(connection_id: UUID) -> None:
     """Call this before the row is deleted."""
-    transactions.locked_rows().pop(connection.pk, None)
+    transactions.locked_rows().pop(connection_id, None)
 
 
 def find_waiting(locked: Mapping[UUID, Row], thread_id: str) -> list[Row]:

@@ -1,7 +1,7 @@
 """basicmessage/1.0 (RFC 0095): text messages between people."""
 
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from uuid import UUID
 
 from django.db.models import TextChoices
 from django.utils import timezone
@@ -68,7 +68,7 @@ def send_text(connection: Connection, content: str) -> BasicMessage:
     return row
 
 
-def read_states(rows: list[BasicMessage]) -> dict[Any, DeliveryState]:
+def read_states(rows: list[BasicMessage]) -> dict[UUID, DeliveryState]:
     """How far outgoing texts are, by their ids, in one query. They have `connection`.
 
     A text to another agent is left out once its message was deleted

@@ -1,9 +1,7 @@
 """Requests to connect, of either protocol: who sent one, and how it is refused."""
 
-from typing import Any
-
 from connections.didcomm.dids import Party
-from connections.didcomm.message import Message, build, problem_report
+from connections.didcomm.message import Body, Message, build, problem_report
 from connections.messaging import outbox
 from connections.models import Connection
 from connections.protocols import connections_1_0, did_exchange
@@ -42,7 +40,7 @@ def refuse_request(connection: Connection, message: Message, explanation: str) -
         outbox.enqueue_to_party(requester, report, connection.inviting_key, None)
 
 
-def refusal_reports(message: Message, explanation: str) -> list[dict[str, Any]]:
+def refusal_reports(message: Message, explanation: str) -> list[Body]:
     """Build the report in both message types that are in use: no agent knows both.
 
     The first is Credo's (`connection/1.0/problem-report` for connections/1.0), the
@@ -58,4 +56,4 @@ def refusal_reports(message: Message, explanation: str) -> list[dict[str, Any]]:
         if name not in ("@type", "@id", "~thread")
     }
     kind = f"{spelling}/{version}/problem-report"
-    return [build(kind, message.prefix, message.thread_id, **members), report]
+    return [build(kind, message.prefix, message.thread_id, None, **members), report]

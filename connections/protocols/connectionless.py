@@ -6,12 +6,11 @@ The message contains `~service` (RFC 0056) or is attached to an out-of-band invi
 
 import secrets
 from collections.abc import Callable
-from typing import Any
 
 from django.db import models
 
 from connections.didcomm.dids import Party
-from connections.didcomm.message import Message, problem_report
+from connections.didcomm.message import Body, Message, problem_report
 from connections.didcomm.service import read_service, write_service
 from connections.link_expiry import LinkExpired, require_unexpired
 from connections.messaging import outbox
@@ -73,7 +72,7 @@ def create_link(
     return connection
 
 
-def send_first_message(connection: Connection, message: dict[str, Any]) -> None:
+def send_first_message(connection: Connection, message: Body) -> None:
     """Send the first message of an exchange; without a peer, store it for the link.
 
     In the caller's transaction. The stored message is sealed; the link's page and the

@@ -3,12 +3,12 @@
 import json
 import secrets
 import time
-from typing import Any
 
 from connections import resolver
 from connections.didcomm import dids
 from connections.didcomm.dids import Party, reachable, read_texts
 from connections.didcomm.message import (
+    Body,
     Message,
     build,
     decode_bytes,
@@ -18,6 +18,7 @@ from connections.didcomm.message import (
 from connections.protocols import trust_ping
 from core.errors import PeerError
 from core.text import bounded_json
+from core.text.bounded_json import JSON
 from tenants.models import Tenant
 from wallets import keys
 
@@ -29,7 +30,7 @@ ACK = "notification/1.0/ack"
 SIGNATURE = "signature/1.0/ed25519Sha512_single"
 
 
-def build_invitation(label: str, image_url: str, verkey: str, endpoint: str) -> dict:
+def build_invitation(label: str, image_url: str, verkey: str, endpoint: str) -> Body:
     message = build(
         INVITATION,
         label=label,
@@ -41,14 +42,14 @@ def build_invitation(label: str, image_url: str, verkey: str, endpoint: str) -> 
     return message | ({"imageUrl": image_url} if image_url else {})
 
 
-def build_did_invitation(identifier: str, label: str, did: str) -> dict:
+def build_did_invitation(identifier: str, label: str, did: str) -> Body:
     """Build an invitation by a public DID. A request names the identifier."""
     return build(INVITATION, label=label, did=did) | {"@id": identifier}
 
 
 def build_request(
     label: str, image_url: str, party: Party, prefix: str, parent: str | None = None
-) -> dict:
+) -> Body:
     """Build a request. parent: the id of the invitation, unless its key names it."""
     message = build(
         REQUEST, prefix, parent=parent, label=label, connection=did_document(party)
@@ -60,18 +61,18 @@ def read_request(message: Message) -> Party:
     return read_party(message.body.get("connection"))
 
 
-def build_response(party: Party, invitation_seed: bytes, answered: Message) -> dict:
+def build_response(party: Party, invitation_seed: bytes, answered: Message) -> Body:
     """Build the response: `connection` is signed with the key of the invitation."""
     signed = sign(did_document(party), invitation_seed, answered.prefix)
-    members: dict[str, Any] = {"connection~sig": signed}
-    return build(RESPONSE, answered.prefix, answered.thread_id, **members)
+    members = {"connection~sig": signed}
+    return build(RESPONSE, answered.prefix, answered.thread_id, None, **members)
 
 
 def read_response(message: Message, inviter_key: str) -> Party:
     return read_party(read_signed(message.body.get("connection~sig"), inviter_key))
 
 
-def build_last_message(prefix: str) -> dict:
+def build_last_message(prefix: str) -> Body:
     """Build a ping, as the invitee's last message.
 
     Any message of the invitee connects the inviter; all agents know a ping.
@@ -79,7 +80,7 @@ def build_last_message(prefix: str) -> dict:
     return build(trust_ping.PING, prefix, response_requested=False)
 
 
-def sign(content: dict, seed: bytes, prefix: str) -> dict:
+def sign(content: dict[str, JSON], seed: bytes, prefix: str) -> dict[str, JSON]:
     """Sign content as `~sig` (RFC 0234): over 8 bytes of time and the JSON."""
     data = int(time.time()).to_bytes(8, "big") + json.dumps(content).encode()
     return {
@@ -90,7 +91,7 @@ def sign(content: dict, seed: bytes, prefix: str) -> dict:
     }
 
 
-def read_signed(decorated: Any, signer: str) -> dict:
+def read_signed(decorated: JSON, signer: str) -> dict[str, JSON]:
     """The signed content of `~sig`, such as `connection~sig`.
 
     PeerError `response_not_accepted` unless `signer` (a verkey) has signed it. The time
@@ -114,18 +115,19 @@ def read_signed(decorated: Any, signer: str) -> dict:
     return content
 
 
-def did_document(party: Party) -> dict:
+def did_document(party: Party) -> dict[str, JSON]:
     """The `connection` member: DID and legacy DIDDoc."""
     return {"DID": party.did, "DIDDoc": dids.legacy_document(party)}
 
 
-def read_party(connection: Any) -> Party:
+def read_party(connection: JSON) -> Party:
     """The sender, from the `connection` member of a request or response.
 
     PeerError `request_not_accepted` without a DIDDoc.
     """
-    document = connection.get("DIDDoc") if isinstance(connection, dict) else None
-    if not isinstance(document, dict):
+    if not isinstance(connection, dict) or not isinstance(
+        document := connection.get("DIDDoc"), dict
+    ):
         raise PeerError("request_not_accepted", "connection.DIDDoc is missing")
     return dids.of_document(text(connection, "DID").removeprefix("did:sov:"), document)
 

@@ -6,14 +6,14 @@ signed (`did_doc~attach`).
 """
 
 import json
-from typing import Any
 
 from connections import resolver
 from connections.didcomm import dids, signatures
 from connections.didcomm.dids import Party
-from connections.didcomm.message import Message, build, text
+from connections.didcomm.message import Body, Message, build, text
 from core.errors import PeerError
 from core.text import bounded_json
+from core.text.bounded_json import JSON
 from tenants.models import Tenant
 from wallets import keys
 
@@ -28,7 +28,7 @@ def build_request(
     seed: bytes,
     prefix: str,
     parent: str | None,
-) -> dict[str, Any]:
+) -> Body:
     """Build a request: with a did:peer:4 in 1.1, with a legacy DID in 1.0.
 
     Agents that know only 1.0 read legacy DIDs. party: ours; its did is not used. seed:
@@ -58,9 +58,7 @@ def read_request(message: Message, tenant: Tenant | None = None) -> Party:
     return party
 
 
-def build_response(
-    party: Party, invitation_seed: bytes, answered: Message
-) -> dict[str, Any]:
+def build_response(party: Party, invitation_seed: bytes, answered: Message) -> Body:
     """Build the response, with the same kind of DID that the requester used.
 
     For a kind that we do not write, such as did:web, with a did:peer:4. The key of
@@ -110,7 +108,7 @@ def read_response(
 
 def build_complete(
     version: str, thread_id: str, prefix: str, parent: str | None
-) -> dict[str, Any]:
+) -> Body:
     return build(f"didexchange/{version}/complete", prefix, thread_id, parent)
 
 
@@ -137,7 +135,7 @@ def _read(message: Message, tenant: Tenant | None) -> Party:
     return dids.read(did, document)
 
 
-def _legacy(party: Party) -> tuple[str, dict[str, Any]]:
+def _legacy(party: Party) -> tuple[str, dict[str, JSON]]:
     """A legacy DID and its document.
 
     There it is written with did:sov, because ACA-Py compares the two so.
@@ -146,5 +144,5 @@ def _legacy(party: Party) -> tuple[str, dict[str, Any]]:
     return did, dids.legacy_document(party._replace(did=f"did:sov:{did}"))
 
 
-def _signed_document(document: dict[str, Any], seed: bytes) -> dict[str, Any]:
+def _signed_document(document: dict[str, JSON], seed: bytes) -> dict[str, JSON]:
     return signatures.sign(json.dumps(document).encode(), "application/json", seed)

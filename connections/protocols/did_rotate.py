@@ -55,7 +55,7 @@ def rotate(connection: Connection) -> None:
     did = dids.peer_4(key.verkey, didcomm_endpoint())
     body = build(ROTATE, connection.message_prefix, to_did=did)
     connection.other_key = key
-    connection.rotation_id = body["@id"]
+    connection.rotation_id = str(body["@id"])
     connection.save(update_fields=["other_key", "rotation_id"])
     outbox.enqueue(connection, body)
 

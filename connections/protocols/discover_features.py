@@ -4,18 +4,18 @@ import re
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 from functools import partial
-from typing import Any
 from uuid import UUID
 
 from django.utils import timezone
 
 from connections.didcomm.dids import is_webvh
 from connections.didcomm.formats import ANONCREDS, MessageFormat
-from connections.didcomm.message import OLD_PREFIX, PREFIX, Message, build, text
+from connections.didcomm.message import OLD_PREFIX, PREFIX, Body, Message, build, text
 from connections.messaging import outbox, router
 from connections.messaging.router import handles
 from connections.models import Connection
 from core.errors import Conflict, PeerError
+from core.text.bounded_json import JSON
 from core.work import network_reads, transactions, waiting
 
 QUERY = "discover-features/1.0/query"
@@ -128,7 +128,7 @@ def ask_once(connection_id: UUID) -> datetime | None:
     return connection.features_asked_at
 
 
-def build_queries(prefix: str) -> dict[str, Any]:
+def build_queries(prefix: str) -> Body:
     """Build a query for all protocols."""
     asked = [{"feature-type": "protocol", "match": f"{PREFIX}*"}]
     return build(QUERIES, prefix, queries=asked)
@@ -195,7 +195,7 @@ def read_protocols(message: Message) -> list[str]:
     )
 
 
-def _listed_objects(body: dict[str, Any], member: str) -> list[dict[str, Any]]:
+def _listed_objects(body: dict[str, JSON], member: str) -> list[dict[str, JSON]]:
     listed = body.get(member)
     if not isinstance(listed, list):
         raise PeerError("message_parse_failure", f"{member} is no list")

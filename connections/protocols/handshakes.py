@@ -7,7 +7,7 @@ The messages of each protocol are in connections_1_0.py (RFC 0160) and did_excha
 import secrets
 import uuid
 from datetime import timedelta
-from typing import Any
+from types import ModuleType
 from uuid import UUID
 
 from django.db.models import Q, QuerySet
@@ -16,7 +16,7 @@ from django.utils import timezone
 from connections import resolver, strangers
 from connections.didcomm import message as didcomm
 from connections.didcomm.dids import Party
-from connections.didcomm.message import Message, problem_code
+from connections.didcomm.message import Body, Message, problem_code
 from connections.link_expiry import LinkExpired, require_unexpired
 from connections.messaging import outbox, pair_lock
 from connections.messaging.envelopes import didcomm_endpoint
@@ -42,7 +42,7 @@ MAX_HELD = 1000  # requests to one wallet that wait to be confirmed
 # How long a requester without an endpoint may take to fetch its response.
 UNFETCHED_RESPONSE_GRACE = timedelta(minutes=1)
 TOO_MANY = "too_many_undelivered"
-MODULES: dict[str, Any] = {
+MODULES: dict[str, ModuleType] = {
     "connections": connections_1_0,
     "didexchange": did_exchange,
 }
@@ -224,9 +224,9 @@ def lock_known_connection(
 def connect(
     wallet: Wallet,
     invited: ReceivedInvitation,
-    body: dict[str, Any],
+    body: Body,
     prefix: str,
-    request: dict[str, Any] | None = None,
+    request: Body | None = None,
     notes: Notes | None = None,
 ) -> Connection:
     """Create a connection and send a request to connect, in the caller's transaction.
@@ -290,11 +290,11 @@ def send_request(connection: Connection, inviter: Party) -> None:
     """
     my_key = connection.wallet.create_key()
     body = _build_request(connection, my_key)
-    connection.request_connection(my_key, _own_did(body), body["@id"])
+    connection.request_connection(my_key, _own_did(body), str(body["@id"]))
     outbox.enqueue_to_party(inviter, body, my_key, connection)
 
 
-def _build_request(connection: Connection, my_key: Key) -> dict[str, Any]:
+def _build_request(connection: Connection, my_key: Key) -> Body:
     """The request to connect, in the protocol of the connection's handshake."""
     wallet = connection.wallet
     party = connection.own_party(my_key)
@@ -421,9 +421,7 @@ def _limit_undelivered(invitation: Connection) -> None:
         )
 
 
-def _build_response(
-    invitation: Connection, my_key: Key, message: Message
-) -> dict[str, Any]:
+def _build_response(invitation: Connection, my_key: Key, message: Message) -> Body:
     """Build the response to a request, in its protocol.
 
     It names my_key, and the key of the invitation signs it.
@@ -587,10 +585,10 @@ def invitation_used_error() -> Conflict:
     )
 
 
-def _own_did(body: dict[str, Any]) -> str:
+def _own_did(body: Body) -> str:
     """Our DID in a DID exchange message, in short form, else "".
 
     A peer of connections/1.0 knows us by our key.
     """
-    did: str = body.get("did", "")
+    did = str(body.get("did", ""))
     return did.rpartition(":")[0] if did.startswith("did:peer:4") else did

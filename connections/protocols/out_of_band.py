@@ -2,13 +2,20 @@
 
 import re
 import uuid
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from connections import resolver
 from connections.didcomm import dids
 from connections.didcomm import message as didcomm
 from connections.didcomm.dids import Party
-from connections.didcomm.message import PREFIX, Message, build, read_attachment
+from connections.didcomm.message import (
+    PREFIX,
+    Body,
+    Message,
+    build,
+    object_in,
+    read_attachment,
+)
 from connections.didcomm.service import write_service
 from connections.messaging import outbox, router
 from connections.messaging.router import handles
@@ -16,6 +23,7 @@ from connections.models import Connection
 from connections.protocols import connections_1_0
 from connections.protocols.refusals import dispatch_or_report
 from core.errors import PeerError
+from core.text.bounded_json import JSON
 from tenants import vault
 from tenants.models import Tenant
 from wallets import keys
@@ -72,13 +80,13 @@ def build_invitation(
     party: Party,
     handshakes: tuple[str, ...] = HANDSHAKE_VERSIONS,
     **goals: str,
-) -> dict:
+) -> Body:
     """Build an invitation to connect or, without handshakes, only to answer.
 
     party: our side; the key is written as a did:key. goals: `goal_code`, `goal`.
     """
     key = keys.did_key_of(party.verkey)
-    service = {
+    service: dict[str, JSON] = {
         "id": "#inline",
         "type": "did-communication",
         "priority": 0,
@@ -93,17 +101,15 @@ def build_invitation(
     return body | ({"imageUrl": image_url} if image_url else {})
 
 
-def with_attachment(
-    invitation: dict[str, Any], request: dict[str, Any]
-) -> dict[str, Any]:
+def with_attachment(invitation: Body, request: Body) -> Body:
     """The invitation with the first message of an exchange attached.
 
     The message names the invitation as its parent, by which ACA-Py finds it.
     """
     request = request | {
-        "~thread": request.get("~thread", {}) | {"pthid": invitation["@id"]}
+        "~thread": object_in(request, "~thread") | {"pthid": invitation["@id"]}
     }
-    attachment = {
+    attachment: dict[str, JSON] = {
         "@id": "request-0",
         "mime-type": "application/json",
         "data": {"json": request},
@@ -111,14 +117,15 @@ def with_attachment(
     return invitation | {"requests~attach": [attachment]}
 
 
-def attachment_thread(attached: Message) -> dict[str, Any]:
+def attachment_thread(attached: Message) -> dict[str, JSON]:
     """The `~thread` to keep of an invitation whose attached message was accepted.
 
     It has the thread and the parent that answers must name: ACA-Py finds the exchange
     by both. Connection.with_decorators() adds it to each answer.
     """
-    threads = {"thid": attached.thread_id, "pthid": attached.parent_id}
-    return {"~thread": threads} if attached.parent_id else {}
+    if not attached.parent_id:
+        return {}
+    return {"~thread": {"thid": attached.thread_id, "pthid": attached.parent_id}}
 
 
 def read_invitation(received: Message, tenant: Tenant) -> ReceivedInvitation:
@@ -169,7 +176,7 @@ def _inviter(received: Message, tenant: Tenant) -> Party:
     """
     listed = received.body.get("services")
     services = listed[:MAX_LISTED] if isinstance(listed, list) else []
-    inline = [one for one in services if isinstance(one, dict)]
+    inline: list[JSON] = [one for one in services if isinstance(one, dict)]
     did = _did(received)
     if not inline and not did:
         raise PeerError("bad_invitation", "the invitation names no services")
@@ -190,7 +197,7 @@ def _did(received: Message) -> str:
     return next((one for one in services if isinstance(one, str)), "")
 
 
-def read_attached_request(received: Message) -> dict | None:
+def read_attached_request(received: Message) -> Body | None:
     """The attached first message of an exchange, with the invitation as its parent.
 
     None without an attachment; PeerError if the attachment cannot be read.
@@ -198,9 +205,7 @@ def read_attached_request(received: Message) -> dict | None:
     if not received.body.get("requests~attach"):
         return None
     request = read_attachment(received, "requests~attach")
-    thread = request.get("~thread")
-    known = thread if isinstance(thread, dict) else {}
-    request |= {"~thread": known | {"pthid": received.id}}
+    request |= {"~thread": object_in(request, "~thread") | {"pthid": received.id}}
     didcomm.read(request)
     return request
 
@@ -249,7 +254,7 @@ def write_second_invitation(connection: Connection, options: OutOfBandOptions) -
 
 def _build(
     connection: Connection, options: OutOfBandOptions, identifier: str, key: Key
-) -> dict[str, Any]:
+) -> Body:
     goals = {"goal_code": options.goal_code, "goal": options.goal}
     invitation = build_invitation(
         identifier=identifier,

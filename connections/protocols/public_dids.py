@@ -230,5 +230,5 @@ def request_connection(
     if key and hosted and hosted.tenant_id != wallet.tenant_id:
         place = strangers.origin_of_organization(hosted.tenant_id, wallet.tenant_id)
         limit_requests_to_did(key, place)
-    body = {"@id": parent, "services": [parent], "label": name}
+    body: didcomm.Body = {"@id": parent, "services": [parent], "label": name}
     return handshakes.connect(wallet, invited, body, didcomm.PREFIX, notes=notes)

@@ -10,7 +10,7 @@ from collections import deque
 from contextlib import suppress
 from dataclasses import replace
 
-from connections.didcomm.message import Message
+from connections.didcomm.message import Body, Message
 from connections.messaging import outbox, router
 from connections.messaging.envelopes import (
     CONTENT_TYPE,
@@ -223,7 +223,7 @@ def _give_up(row: OutboundMessage, code: str) -> None:
             return
         protocol, version, _ = row.type.split("/")
         kind = f"{protocol}/{version}/problem-report"
-        body = {"description": {"code": code}}
+        body: Body = {"description": {"code": code}}
         report = Message(kind, prefix="", id="", thread_id=row.thread_id, body=body)
         # PeerError: the thread has no exchange. Conflict: it is closed already.
         with suppress(PeerError, Conflict), transactions.atomic():

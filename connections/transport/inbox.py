@@ -293,7 +293,7 @@ def _lock_for_handler(connection: Connection, received: Message) -> Connection |
     is_request = received.major_type in didcomm.CONNECTION_REQUESTS
     is_shared = connection.multi_party and is_request
     if is_shared:
-        pair_lock.lock_requester(connection, received.sender or "")
+        pair_lock.lock_requester(connection.pk, received.sender or "")
     return connection.lock(is_shared)
 
 

@@ -148,10 +148,9 @@ def content_of(connection: Connection) -> tuple[str, str]:
     request = invitation_links.shared_request(connection)
     if not request:
         return _exchange_without_message(connection)
-    kinds = (
-        kind for ending, kind in KINDS.items() if request["@type"].endswith(ending)
-    )
-    return next(kinds, Kind.INVITATION), request["@id"]
+    written = str(request["@type"])
+    kinds = (kind for ending, kind in KINDS.items() if written.endswith(ending))
+    return next(kinds, Kind.INVITATION), str(request["@id"])
 
 
 def _exchange_without_message(connection: Connection) -> tuple[str, str]:
