@@ -16,7 +16,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
 
 from django.conf import settings
 from django.db import transaction
@@ -26,6 +25,7 @@ from core.database import clock
 from core.work.processors import yield_processors
 from tenants import vault
 from wallets import anoncreds
+from wallets.anoncreds.objects import KeyParts
 from wallets.key_queue import free_keys, lock_queue, waiting_requests
 from wallets.models import KeyFiller, SpareKey
 
@@ -47,7 +47,7 @@ class GeneratorFailed(GeneratorEnded):
 
 
 def fill_pool(
-    report: Callable[[str], Any] = logger.info, seconds: float = float("inf")
+    report: Callable[[str], None] = logger.info, seconds: float = float("inf")
 ) -> int:
     """Generate the missing keys, one after the other. Return how many.
 
@@ -124,7 +124,7 @@ def make_key(at_each_poll: Callable[[], None] = lambda: None) -> SpareKey:
 
 
 @sensitive_variables()
-def run_generator(at_each_poll: Callable[[], None]) -> dict[str, Any] | None:
+def run_generator(at_each_poll: Callable[[], None]) -> KeyParts | None:
     """Return a new key, or None if the generator must be started again."""
     is_urgent = waiting_requests().exists()
     with generator_process() as process:
@@ -163,7 +163,7 @@ def generator_process() -> Iterator["subprocess.Popen[str]"]:
             process.kill()
 
 
-def store_key(parts: dict[str, Any]) -> SpareKey:
+def store_key(parts: KeyParts) -> SpareKey:
     with transaction.atomic():
         spare = SpareKey(attributes=ATTRIBUTES)
         vault.seal(spare, "parts", parts)

@@ -1,6 +1,6 @@
 """Wallets, each the agent of one party, and their keys."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Self
 from uuid import UUID
@@ -511,7 +511,7 @@ class SigningKey(Record):
         return key
 
     @property
-    def audit_facts(self) -> dict[str, Any]:
+    def audit_facts(self) -> dict[str, str]:
         return {"purpose": self.purpose, "thumbprint": self.thumbprint}
 
     @property
@@ -547,7 +547,7 @@ class SigningKey(Record):
         """Return the private key, 32 bytes. Decrypts it in each call."""
         return signing.decode_base64url(vault.unseal(self, "private_key"))
 
-    def sign(self, payload: dict[str, Any], typ: str) -> str:
+    def sign(self, payload: Mapping[str, object], typ: str) -> str:
         """Sign a token whose header has the certificates."""
         return signing.sign_token(payload, self.unseal_secret(), typ, x5c=self.x5c)
 
@@ -586,7 +586,7 @@ class TrustAnchor(Record):
         return self.name
 
     @property
-    def audit_facts(self) -> dict[str, Any]:
+    def audit_facts(self) -> dict[str, str]:
         return {"name": self.name, "fingerprint": self.fingerprint}
 
     @property

@@ -11,6 +11,7 @@ from uuid import UUID
 
 from django.db.models import Q
 
+from core.text import bounded_json
 from credentials.models import DefinitionFormat, LastDocument, TokenStatusList
 from credentials.openid4vci import metadata
 from credentials.openid4vci.status_lists import TTL_SECONDS
@@ -90,7 +91,7 @@ def find_thumbprints(tenant_ids: set[str]) -> dict[str, str]:
     return {one["issuer"]: one["jwks"]["keys"][0]["kid"] for one in documents}
 
 
-def find_last_status(uri: str, index: object, now: float) -> int:
+def find_last_status(uri: str, index: bounded_json.JSON, now: float) -> int:
     """The status in the last list of a deleted organization. PeerError without one."""
     found = LastDocument.find(uri)
     if found is None or found.media_type != status_token.MEDIA_TYPE:

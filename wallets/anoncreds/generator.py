@@ -28,7 +28,11 @@ def end_with_parent() -> None:
 
 
 def generate(
-    schema_id: str, schema: dict, issuer_id: str, tag: str, support_revocation: bool
+    schema_id: str,
+    schema: dict[str, str | list[str]],
+    issuer_id: str,
+    tag: str,
+    support_revocation: bool,
 ) -> dict[str, Any]:
     """Return a definition with a new key: {"public", "private", "key_proof"}.
 
@@ -45,7 +49,7 @@ def main() -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # it would hold the primes
     Thread(target=end_with_parent, daemon=True).start()
     schema_id = f"{ISSUER}:2:spare:1"
-    schema = {
+    schema: dict[str, str | list[str]] = {
         "issuerId": ISSUER,
         "name": "spare",
         "version": "1",

@@ -58,6 +58,14 @@ class PrivatePart(TypedDict):
     value: PrivateKeys
 
 
+class KeyParts(TypedDict):
+    """What the generator of keys makes: all parts of a credential definition."""
+
+    public: DefinitionBody
+    private: PrivatePart
+    key_proof: Opaque
+
+
 class RegistryValue(TypedDict):
     """issuanceType: of a registry of Indy."""
 

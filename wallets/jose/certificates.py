@@ -8,7 +8,7 @@ import base64
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from itertools import pairwise
-from typing import Any, TypeAlias
+from typing import TypeAlias
 from urllib.parse import urlsplit
 
 from cryptography import x509
@@ -20,6 +20,7 @@ from cryptography.x509.oid import NameOID
 from cryptography.x509.verification import Criticality, ExtensionPolicy, Policy
 
 from core.errors import Invalid, PeerError
+from core.text.bounded_json import JSON
 from wallets.jose.signing import PublicKey, encode_base64url, private_key_of, sha256_of
 
 Certificate: TypeAlias = x509.Certificate
@@ -132,7 +133,7 @@ def encode_chain(chain: Iterable[bytes]) -> list[str]:
     return [base64.b64encode(der).decode() for der in chain]
 
 
-def read_chain(x5c: Any) -> list[Certificate]:
+def read_chain(x5c: "JSON | list[str]") -> list[Certificate]:
     """Read the member `x5c`. PeerError `untrusted_certificate`."""
     if not isinstance(x5c, list) or not 1 <= len(x5c) <= MAX_CHAIN:
         raise untrusted("there is no chain of certificates")
@@ -257,7 +258,7 @@ def authority_identifier_of(certificate: Certificate) -> str:
     return encode_base64url(found.value.key_identifier or b"")
 
 
-def is_named(certificate: Certificate, issuer: Any) -> bool:
+def is_named(certificate: Certificate, issuer: str | None) -> bool:
     """Whether a certificate is of this issuer: its URI, or the host of that.
 
     Also without an issuer, as the certificate says then who it is.
@@ -371,7 +372,7 @@ OF_AUTHORITIES = (
 OF_LEAVES = ExtensionPolicy.permit_all()
 
 
-def _read_certificate(text: Any) -> Certificate:
+def _read_certificate(text: JSON) -> Certificate:
     try:
         if not isinstance(text, str) or len(text) > MAX_CERTIFICATE * 4 // 3:
             raise ValueError

@@ -4,13 +4,13 @@ Only this module imports joserfc.
 """
 
 from collections.abc import Mapping
-from typing import Any
 
 from joserfc import jwe
 from joserfc.errors import JoseError
 from joserfc.jwk import ECKey
 
 from core.errors import PeerError
+from core.text.bounded_json import JSON
 from wallets.jose.signing import JWK, encode_base64url, public_jwk_of
 
 ENCODINGS = ("A128GCM", "A256GCM")
@@ -42,7 +42,7 @@ def encrypt(plaintext: bytes, jwk: JWK, encoding: str, key_id: str) -> str:
     return jwe.encrypt_compact(header, plaintext, key, registry=REGISTRY)
 
 
-def decrypt(text: Any, secret: bytes, key_id: str) -> bytes:
+def decrypt(text: JSON, secret: bytes, key_id: str) -> bytes:
     """Decrypt what is encrypted to our key. PeerError `not_decrypted` for all else.
 
     That is for another key, by another algorithm, compressed, changed, or too long.

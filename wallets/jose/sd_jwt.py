@@ -6,12 +6,13 @@ refuse, and what is too long, too deep, or has too many disclosures.
 
 import json
 import secrets
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from itertools import islice
 from typing import Any, NamedTuple, TypeAlias
 
 from core.errors import PeerError
 from core.text import bounded_json
+from core.text.bounded_json import JSON
 from wallets.jose.signing import (
     PublicKey,
     Token,
@@ -48,7 +49,7 @@ class Disclosure(NamedTuple):
 
     text: str
     name: str | None
-    value: Any
+    value: JSON
 
 
 class Credential(NamedTuple):
@@ -104,13 +105,16 @@ class Credential(NamedTuple):
 
 
 def issue(
-    claims: dict[str, Any], disclosable: dict[str, Any], secret: bytes, x5c: list[str]
+    claims: Mapping[str, JSON],
+    disclosable: Mapping[str, JSON],
+    secret: bytes,
+    x5c: list[str],
 ) -> str:
     """Sign a credential. claims: for all eyes. disclosable: those the holder chooses."""
     disclosures = [
         _encode_disclosure(name, value) for name, value in disclosable.items()
     ]
-    digests = sorted(sha256_of(text) for text in disclosures)
+    digests: list[JSON] = [*sorted(sha256_of(text) for text in disclosures)]
     payload = {**claims, "_sd_alg": "sha-256", "_sd": digests}
     token = sign_token(payload, secret, TYP, x5c=x5c)
     return "~".join([token, *disclosures, ""])
@@ -139,7 +143,7 @@ def present(
     return shown + sign_token(said, secret, BINDING_TYP)
 
 
-def find_claims(claims: Any, path: Path) -> list[Any]:
+def find_claims(claims: JSON, path: Path) -> list[JSON]:
     """Return the values that a claims path pointer selects (OpenID4VP section 7).
 
     Empty if it selects more than MAX_FOUND: who asks and who issues may be strangers.
@@ -153,7 +157,7 @@ def find_claims(claims: Any, path: Path) -> list[Any]:
     return found
 
 
-def read(text: Any) -> Credential:
+def read(text: JSON) -> Credential:
     """Read a credential, with a KB-JWT or without. PeerError `bad_token`, `not_bound`.
 
     Its type and holder's key are there, and each disclosure has its digest.
@@ -190,7 +194,7 @@ class _Reader:
         self.digests: set[str] = set()
         self.disclosed: dict[Path, Disclosure] = {}
 
-    def read_object(self, value: dict[str, Any], path: Path) -> dict[str, Any]:
+    def read_object(self, value: dict[str, JSON], path: Path) -> dict[str, JSON]:
         if len(path) >= MAX_DEPTH:
             raise bad_token(f"it is nested more than {MAX_DEPTH} levels deep")
         claims = {
@@ -214,10 +218,10 @@ class _Reader:
                 claims[name] = self.read_value(disclosure.value, (*path, name))
         return claims
 
-    def read_array(self, value: list[Any], path: Path) -> list[Any]:
+    def read_array(self, value: list[JSON], path: Path) -> list[JSON]:
         if len(path) >= MAX_DEPTH:
             raise bad_token(f"it is nested more than {MAX_DEPTH} levels deep")
-        elements: list[Any] = []
+        elements: list[JSON] = []
         for element in value:
             at = (*path, len(elements))
             if not isinstance(element, dict) or "..." not in element:
@@ -232,12 +236,12 @@ class _Reader:
                 elements.append(self.read_value(disclosure.value, at))
         return elements
 
-    def read_value(self, value: Any, path: Path) -> Any:
+    def read_value(self, value: JSON, path: Path) -> JSON:
         if isinstance(value, dict):
             return self.read_object(value, path)
         return self.read_array(value, path) if isinstance(value, list) else value
 
-    def find(self, digest: Any) -> Disclosure | None:
+    def find(self, digest: JSON) -> Disclosure | None:
         """Return its disclosure, or None if the holder does not show it."""
         if not isinstance(digest, str) or digest in self.digests:
             raise bad_token("a digest is there twice, or is no text")
@@ -249,7 +253,7 @@ class _Reader:
             raise bad_token("a disclosure has no digest")
 
 
-def _require_members(claims: dict[str, Any]) -> None:
+def _require_members(claims: dict[str, JSON]) -> None:
     """Check the claims that a verifier relies on.
 
     As these are never disclosable, they are what the issuer signed.
@@ -265,7 +269,7 @@ def _require_members(claims: dict[str, Any]) -> None:
         raise bad_token("its iss is no text")
 
 
-def _encode_disclosure(name: str, value: Any) -> str:
+def _encode_disclosure(name: str, value: JSON) -> str:
     salt = encode_base64url(secrets.token_bytes(SALT_BYTES))
     text = json.dumps([salt, name, value], ensure_ascii=False, separators=(",", ":"))
     return encode_base64url(text.encode())
@@ -284,7 +288,7 @@ def _decode_disclosure(text: str) -> Disclosure:
     raise bad_token("a disclosure is none")
 
 
-def _step_into(value: Any, step: str | int | None) -> Iterator[Any]:
+def _step_into(value: JSON, step: str | int | None) -> Iterator[JSON]:
     if isinstance(step, str):
         if isinstance(value, dict) and step in value:
             yield value[step]

@@ -8,6 +8,7 @@ import base64
 import hashlib
 import json
 import re
+from collections.abc import Mapping
 from typing import Any, NamedTuple, TypeAlias, TypeGuard
 
 from cryptography.exceptions import InvalidSignature
@@ -20,6 +21,7 @@ from cryptography.hazmat.primitives.asymmetric.utils import (
 
 from core.errors import PeerError
 from core.text import bounded_json
+from core.text.bounded_json import JSON
 
 PublicKey: TypeAlias = ec.EllipticCurvePublicKey
 JWK: TypeAlias = dict[str, str]
@@ -38,7 +40,7 @@ def bad_token(why: str) -> PeerError:
 class Token(NamedTuple):
     """A token in the compact form. Nothing in it is believed before verify()."""
 
-    header: dict[str, Any]
+    header: dict[str, JSON]
     payload: dict[str, Any]
     text: str
 
@@ -57,7 +59,12 @@ class Token(NamedTuple):
             ) from None
 
 
-def sign_token(payload: dict[str, Any], secret: bytes, typ: str, **header: Any) -> str:
+def sign_token(
+    payload: Mapping[str, object],
+    secret: bytes,
+    typ: str,
+    **header: str | list[str] | JWK,
+) -> str:
     """Return a token in the compact form. header: members beside `alg` and `typ`."""
     head = {"alg": "ES256", "typ": typ, **header}
     signed = f"{_encode_json(head)}.{_encode_json(payload)}"
@@ -67,7 +74,7 @@ def sign_token(payload: dict[str, Any], secret: bytes, typ: str, **header: Any) 
     return f"{signed}.{encode_base64url(raw)}"
 
 
-def read_token(text: Any, typ: str, max_length: int = MAX_TOKEN) -> Token:
+def read_token(text: JSON, typ: str, max_length: int = MAX_TOKEN) -> Token:
     """Read a token of this `typ`, without checking who signed it.
 
     PeerError `bad_token`.
@@ -85,7 +92,7 @@ def read_token(text: Any, typ: str, max_length: int = MAX_TOKEN) -> Token:
     return Token(header, _decode_json(encoded_payload), text)
 
 
-def is_time(value: Any) -> TypeGuard[float]:
+def is_time(value: JSON) -> TypeGuard[float]:
     """Whether it is a NumericDate (RFC 7519)."""
     return isinstance(value, int | float) and not isinstance(value, bool)
 
@@ -114,7 +121,7 @@ def public_jwk_of(secret: bytes) -> JWK:
     return jwk_of(private_key_of(secret).public_key())
 
 
-def read_public_key(jwk: Any) -> PublicKey:
+def read_public_key(jwk: JSON) -> PublicKey:
     """Read a public key of P-256.
 
     PeerError `bad_key` for another one, and for one with its private part.
@@ -149,7 +156,7 @@ def encode_base64url(data: bytes) -> str:
     return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
 
 
-def decode_base64url(text: Any) -> bytes:
+def decode_base64url(text: JSON) -> bytes:
     """Decode text without padding; no bytes have two texts. PeerError `bad_token`."""
     if isinstance(text, str) and BASE64URL.fullmatch(text) and len(text) % 4 != 1:
         data = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
@@ -158,11 +165,11 @@ def decode_base64url(text: Any) -> bytes:
     raise bad_token("a part of it is not base64url")
 
 
-def _encode_json(value: dict[str, Any]) -> str:
+def _encode_json(value: Mapping[str, object]) -> str:
     return encode_base64url(json.dumps(value, separators=(",", ":")).encode())
 
 
-def _decode_json(text: str) -> dict[str, Any]:
+def _decode_json(text: str) -> dict[str, JSON]:
     try:
         value = bounded_json.loads(decode_base64url(text), unique_keys=True)
     except bounded_json.BadJSON as error:

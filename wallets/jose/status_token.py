@@ -5,9 +5,10 @@ A list is bytes, filled from the lowest bit of each byte. 0: valid, 1: invalid.
 
 import zlib
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from core.errors import PeerError
+from core.text.bounded_json import JSON
 from wallets.jose.signing import (
     Token,
     decode_base64url,
@@ -37,12 +38,12 @@ class StatusList(NamedTuple):
     data: bytes
     ttl: float | None
 
-    def status_of(self, index: Any) -> int:
+    def status_of(self, index: JSON) -> int:
         """Return the number at a place. PeerError `bad_status_list` if it has none."""
         return status_at(self.data, self.width, index)
 
 
-def status_at(data: bytes, width: int, index: Any) -> int:
+def status_at(data: bytes, width: int, index: JSON) -> int:
     """Return the number at a place. PeerError `bad_status_list` if it has none."""
     if not isinstance(index, int) or isinstance(index, bool) or index < 0:
         raise bad_list("the index is not a number")
