@@ -253,6 +253,6 @@ def shown_values(kiosk: Kiosk, verification: Verification) -> Iterator[tuple[str
     """Yield the attributes of a valid proof that the kiosk shows, with their values."""
     proof = verification.unsealed_proof() or {}
     for item in kiosk.shown_items:
-        entry = proof.get(item, {})
-        if entry.get("revealed"):
+        entry = proof.get(item)
+        if entry and entry.get("revealed"):
             yield from entry.get("attributes", {}).items()

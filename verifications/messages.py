@@ -4,9 +4,11 @@ from typing import Any
 
 from connections.didcomm import formats
 from connections.didcomm.formats import MessageFormat, attach_as, attachment_of
-from connections.didcomm.message import Message, build
+from connections.didcomm.message import Body, Message, build
 from connections.didcomm.service import read_service
 from core.errors import PeerError
+from core.text.bounded_json import JSON
+from verifications.previews import Preview
 from verifications.proofs import request_building
 from verifications.proofs.policy import Policy
 from verifications.proofs.request_reading import ProofRequest
@@ -18,29 +20,32 @@ NOT_VALID = "proof-not-valid"
 
 
 def build_proposal(
-    preview: dict, policy: Policy, message_format: MessageFormat
-) -> dict:
+    preview: Preview, policy: Policy, message_format: MessageFormat
+) -> Body:
     """Build a proposal, with a preview in 1.0 and a proof request in 2.0.
 
     The verifier may send the request of 2.0 back as it is. So it has a nonce.
 
     preview: of build_preview(). policy: with its attributes resolved.
     """
-    message = _build_message(
-        "propose-presentation", message_format, comment=policy.name
-    )
+    members: dict[str, Any] = {"comment": policy.name}
     if message_format.is_first:
         kind = message_format.prefix + message_format.type(
             PRESENT_PROOF, "presentation-preview"
         )
-        return message | {"presentation_proposal": {"@type": kind} | preview}
+        members["presentation_proposal"] = {"@type": kind, **preview}
+    message = _build_message("propose-presentation", message_format, None, **members)
+    if message_format.is_first:
+        return message
     proof_request = request_building.build_request(policy, anoncreds.generate_nonce())
     return message | attach_as(message_format, formats.PROOF_PROPOSAL, proof_request)
 
 
 def build_request(
-    proof_request: dict, message_format: MessageFormat, thread_id: str | None = None
-) -> dict:
+    proof_request: dict[str, JSON],
+    message_format: MessageFormat,
+    thread_id: str | None = None,
+) -> Body:
     """Build a request. thread_id: the thread of the proposal that it answers."""
     message = _build_message(
         "request-presentation", message_format, thread_id, comment=""
@@ -60,15 +65,15 @@ def check_shared_request(message: Message) -> None:
 
 
 def build_presentation(
-    presentation: dict, thread_id: str, message_format: MessageFormat
-) -> dict:
+    presentation: dict[str, JSON], thread_id: str, message_format: MessageFormat
+) -> Body:
     message = _build_message("presentation", message_format, thread_id, comment="")
     return message | attach_as(message_format, formats.PRESENTATION, presentation)
 
 
 def build_ack(
     thread_id: str, message_format: MessageFormat, is_valid: bool = True
-) -> dict:
+) -> Body:
     """Build the ack of a presentation, with the verdict as ACA-Py writes it.
 
     `verification_result` is an extension of ACA-Py, see `is_found_valid`.
@@ -96,7 +101,7 @@ def is_found_valid(ack: Message) -> bool:
 
 def build_problem_report(
     code: str, explanation: str, thread_id: str, message_format: MessageFormat
-) -> dict:
+) -> Body:
     description = {"code": code, "en": explanation}
     return _build_message(
         "problem-report", message_format, thread_id, description=description
@@ -108,7 +113,7 @@ def _build_message(
     message_format: MessageFormat,
     thread_id: str | None = None,
     **members: Any,
-) -> dict:
+) -> Body:
     return build(
         message_format.type(PRESENT_PROOF, name),
         message_format.prefix,

@@ -3,7 +3,7 @@
 `present_proof` has the actions of the two parties and their messages.
 """
 
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Required, Self, TypedDict
 from uuid import UUID
 
 from django.contrib.postgres.indexes import GinIndex, HashIndex
@@ -13,11 +13,12 @@ from django.utils import timezone
 
 from connections.didcomm import reasons
 from connections.didcomm.formats import MessageFormat
-from connections.didcomm.message import Message
+from connections.didcomm.message import Body, Message
 from connections.exchange import Exchange, format_columns
 from connections.models import Connection
 from core.errors import WrongState
 from core.states import Transitions, move, sources_of
+from core.text.bounded_json import JSON
 from core.work import transactions
 from core.work.leases import CausedJob
 from core.work.notify import notify_worker
@@ -30,9 +31,26 @@ from verifications.naming import named_by, naming_attributes
 from verifications.proofs import failures
 from verifications.proofs.checks import Outcome
 from verifications.proofs.policy import Policy
+from verifications.proofs.proof_values import Proof
 from verifications.proofs.request_reading import ProofRequest
 from wallets.models import Wallet
 from webhooks.events.types import Type
+
+
+class Unsent(TypedDict, total=False):
+    """A prover's answer to a verifier elsewhere, as it is stored until it is taken.
+
+    until: unix seconds; so long another call does not send it. is_repeat: whether an
+    answer was made before. made_at: unix seconds. chosen: the ids of credentials by
+    item.
+    """
+
+    until: Required[float]
+    is_repeat: bool
+    vp_token: dict[str, JSON]
+    proof: Proof
+    made_at: float
+    chosen: dict[str, str]
 
 
 class VerificationPolicy(Record, NotedRow):
@@ -67,7 +85,7 @@ class VerificationPolicy(Record, NotedRow):
         row.save(force_insert=True)
         return row
 
-    def unsealed_body(self) -> dict[str, Any]:
+    def unsealed_body(self) -> dict[str, JSON]:
         """Return the policy as the API's JSON. Decrypts in each call."""
         return vault.unseal(self, "body")
 
@@ -108,7 +126,7 @@ class Kiosk(Record):
         return self.name
 
     @property
-    def audit_facts(self) -> dict[str, Any]:
+    def audit_facts(self) -> dict[str, JSON]:
         return {"name": self.name, "shown_items": self.shown_items}
 
 
@@ -263,7 +281,7 @@ class Verification(Exchange):
         thread_id: str,
         message_format: MessageFormat,
         policy: Policy,
-        proof_request: dict[str, Any] | None,
+        proof_request: dict[str, JSON] | None,
     ) -> Self:
         """Return an unsaved row: Proposed without a proof request, else Requested.
 
@@ -347,7 +365,7 @@ class Verification(Exchange):
         """Return the policy, with dates that are not relative. Decrypts in each call."""
         return Policy.from_json(vault.unseal(self, "policy"))
 
-    def unsealed_proposal(self) -> dict[str, Any] | None:
+    def unsealed_proposal(self) -> dict[str, JSON] | None:
         """Return the proposal with the API's field names, or None.
 
         Decrypts in each call.
@@ -357,7 +375,7 @@ class Verification(Exchange):
             return None
         return {"comment": preview["comment"], **previews.preview_for_api(preview)}
 
-    def unsealed_checks(self) -> list[dict[str, Any]] | None:
+    def unsealed_checks(self) -> list[dict[str, str]] | None:
         """The verifier's checklist, with the API's field names."""
         checks = vault.unseal(self, "checks")
         if checks is None:
@@ -368,7 +386,7 @@ class Verification(Exchange):
             for check in checks
         ]
 
-    def unsealed_proof(self) -> dict[str, Any] | None:
+    def unsealed_proof(self) -> Proof | None:
         """Return the revealed values by policy item, with the API's field names.
 
         None before the presentation. Decrypts in each call.
@@ -388,7 +406,7 @@ class Verification(Exchange):
     # The transitions. Like move(), each needs the lock and may raise WrongState.
 
     def receive_proposal(
-        self, message: Message, policy: Policy, preview: dict[str, Any]
+        self, message: Message, policy: Policy, preview: previews.Preview
     ) -> None:
         """Verifier: the prover has proposed something else."""
         move(
@@ -403,20 +421,20 @@ class Verification(Exchange):
     def answer_proposal(
         self,
         policy: Policy,
-        proof_request: dict[str, Any],
+        proof_request: dict[str, JSON],
         policy_id: UUID | None,
     ) -> None:
         """Verifier: answer a proposal with a request."""
         self._move_to_requested(policy, proof_request, policy_id=policy_id)
 
     def receive_request(
-        self, message: Message, policy: Policy, proof_request: dict[str, Any]
+        self, message: Message, policy: Policy, proof_request: dict[str, JSON]
     ) -> None:
         """Prover: the verifier has answered the proposal with a request."""
         self._move_to_requested(policy, proof_request, **format_columns(message))
 
     def _move_to_requested(
-        self, policy: Policy, proof_request: dict[str, Any], **changes: Any
+        self, policy: Policy, proof_request: dict[str, JSON], **changes: Any
     ) -> None:
         move(
             self,
@@ -427,7 +445,7 @@ class Verification(Exchange):
             **changes,
         )
 
-    def present(self, presentation: dict[str, Any], proof: dict[str, Any]) -> None:
+    def present(self, presentation: dict[str, JSON], proof: Proof) -> None:
         """Prover: answer the request. proof: what the presentation shows."""
         move(
             self,
@@ -438,7 +456,7 @@ class Verification(Exchange):
         )
 
     def receive_presentation(
-        self, message: Message, presentation: dict[str, Any], outcome: Outcome
+        self, message: Message, presentation: dict[str, JSON], outcome: Outcome
     ) -> None:
         """Verifier: the prover has answered. outcome: our verdict."""
         checks = [check._asdict() for check in outcome.checks]
@@ -455,7 +473,7 @@ class Verification(Exchange):
         )
         self._let_name_be_found(outcome)
 
-    def keep_answer(self, answer: dict[str, Any]) -> None:
+    def keep_answer(self, answer: dict[str, JSON]) -> None:
         """Verifier: a wallet has answered, and a worker will judge it.
 
         In the caller's transaction, with the lock. Nothing that others see has changed.
@@ -465,7 +483,7 @@ class Verification(Exchange):
         WaitingAnswer.objects.create(tenant_id=self.tenant_id, verification_id=self.pk)
         transaction.on_commit(lambda: notify_worker(WaitingAnswer.TASK))
 
-    def keep_unsent(self, pending: dict[str, Any]) -> None:
+    def keep_unsent(self, pending: Unsent) -> None:
         """Prover: store what is going to be sent to a verifier elsewhere.
 
         In the caller's transaction. Nothing that others see has changed.
@@ -488,7 +506,7 @@ class Verification(Exchange):
             return {}
         return {"proof": vault.sealed_value(self, "proof", unsent["proof"])}
 
-    def receive_answer(self, answer: dict[str, Any], outcome: Outcome) -> None:
+    def receive_answer(self, answer: dict[str, JSON], outcome: Outcome) -> None:
         """Verifier: a wallet of OpenID4VP has answered. outcome: our verdict."""
         checks = [check._asdict() for check in outcome.checks]
         move(
@@ -510,7 +528,7 @@ class Verification(Exchange):
             name = named_by(items, outcome.proof, attributes)
             CheckDigests.store(self.tenant, {self.pk: name})
 
-    def receive_refusal(self, proof: dict[str, Any] | None = None) -> None:
+    def receive_refusal(self, proof: Proof | None = None) -> None:
         """The other side of OpenID4VP has declined, or does not take the answer.
 
         proof: what may have been shown to it all the same.
@@ -542,7 +560,7 @@ class Verification(Exchange):
             problem=known.code if known else "",
         )
 
-    def build_decline(self, reason: str) -> dict[str, Any]:
+    def build_decline(self, reason: str) -> Body:
         return messages.build_problem_report(
             reasons.find_decline(reason) or messages.ABANDONED,
             reason or "The proof is not wanted.",

@@ -4,12 +4,12 @@ As for `recipientName` of the credentials of that definition.
 """
 
 from collections.abc import Iterable, Mapping
-from typing import Any
 from uuid import UUID
 
 from credentials.models import CredentialDefinition
 from credentials.models.credential import MAX_RECIPIENT_NAME
 from verifications.proofs.policy import PolicyItem
+from verifications.proofs.proof_values import Proof
 from wallets.anoncreds import normalise_name
 
 
@@ -33,7 +33,7 @@ def naming_attributes(
 
 def named_by(
     items: Iterable[PolicyItem],
-    proof: Mapping[str, Any],
+    proof: Proof,
     attributes: Mapping[str, str],
 ) -> str:
     """The first name that a proof shows, where all cards that may answer have it."""
@@ -42,10 +42,12 @@ def named_by(
             normalise_name(attributes.get(one.definition_id or "", ""))
             for one in item.restrictions
         }
-        entry = proof.get(item.policy_name, {})
-        if len(labels) != 1 or not entry.get("revealed"):
+        entry = proof.get(item.policy_name)
+        if len(labels) != 1 or not entry or not entry.get("revealed"):
             continue
-        texts = entry.get("attributes") or {entry.get("name"): entry.get("value")}
+        texts = entry.get("attributes") or {
+            entry.get("name", ""): entry.get("value", "")
+        }
         [label] = labels
         for name, text in texts.items():
             if label and name and normalise_name(name) == label and text:

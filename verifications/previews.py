@@ -4,11 +4,12 @@ A proposal is a preview in 1.0 and a proof request in 2.0. A preview has no
 alternatives and no `==`, and restricts by definition, schema and issuer only.
 """
 
-from typing import Any
+from typing import NotRequired, TypedDict
 
 from connections.didcomm.formats import PROOF_PROPOSAL, attachment_of, format_of
 from connections.didcomm.message import Message
 from core.errors import Invalid, PeerError
+from core.text.bounded_json import JSON
 from verifications.proofs import proof_policy
 from verifications.proofs.policy import (
     NO_REQUIREMENT,
@@ -36,9 +37,19 @@ DEFAULT_VERSION = "1.0"
 # Members that a proposal in 2.0 may omit. The verifier chooses its own nonce.
 REQUEST_DEFAULTS = {"name": DEFAULT_NAME, "version": DEFAULT_VERSION, "nonce": "1"}
 MAX_TEXT_LENGTH = 10_000
+# Of an attribute or a predicate: texts, and a `threshold` that may be anything.
+Entry = dict[str, JSON]
 
 
-def build_preview(policy: Policy) -> dict:
+class Preview(TypedDict):
+    """The entries of a proposal, in the names of RFC 0037. comment: as it is stored."""
+
+    attributes: list[Entry]
+    predicates: list[Entry]
+    comment: NotRequired[str]
+
+
+def build_preview(policy: Policy) -> Preview:
     """Return the preview of a policy.
 
     Raises Invalid("invalid_policy") if a preview cannot express the policy.
@@ -47,13 +58,13 @@ def build_preview(policy: Policy) -> dict:
     return _preview_of(policy)
 
 
-def _preview_of(policy: Policy) -> dict:
-    attributes = [
-        {"name": name, "referent": item.policy_name} | _restriction_to_wire(item)
+def _preview_of(policy: Policy) -> Preview:
+    attributes: list[Entry] = [
+        {"name": name, "referent": item.policy_name, **_restriction_to_wire(item)}
         for item in policy.attributes
         for name in item.attribute_names
     ]
-    predicates = [
+    predicates: list[Entry] = [
         {
             "name": item.attribute_names[0],
             "referent": item.policy_name,
@@ -107,7 +118,7 @@ def _check_expressible(policy: Policy) -> None:
         raise Invalid("invalid_policy", message, errors)
 
 
-def read_proposal(message: Message) -> tuple[dict, Policy]:
+def read_proposal(message: Message) -> tuple[Preview, Policy]:
     """Return (preview, policy) of a proposal.
 
     Raises PeerError if it cannot be read, or is not a valid policy.
@@ -122,17 +133,17 @@ def read_proposal(message: Message) -> tuple[dict, Policy]:
         raise PeerError("bad_proposal", "presentation_proposal is missing")
     attributes = _read_entries(preview, "attributes")
     predicates = _read_entries(preview, "predicates")
-    body = {
+    body: dict[str, JSON] = {
         "name": str(message.body.get("comment") or DEFAULT_NAME)[:200],
         "version": DEFAULT_VERSION,
-        "attributes": _attribute_items(attributes),
+        "attributes": [*_attribute_items(attributes)],
         "predicates": [_predicate_item(entry) for entry in predicates],
     }
-    entries = {"attributes": attributes, "predicates": predicates}
+    entries: Preview = {"attributes": attributes, "predicates": predicates}
     return entries, _normalise_proposed(body)
 
 
-def _normalise_proposed(body: dict) -> Policy:
+def _normalise_proposed(body: dict[str, JSON]) -> Policy:
     """The proposed policy, by the same rules as any other policy."""
     try:
         return proof_policy.normalise(body)
@@ -140,7 +151,7 @@ def _normalise_proposed(body: dict) -> Policy:
         raise PeerError("bad_proposal", error.message) from None
 
 
-def _read_entries(preview: dict, part: str) -> list[dict]:
+def _read_entries(preview: dict[str, JSON], part: str) -> list[Entry]:
     entries = preview.get(part) or []
     if not isinstance(entries, list) or len(entries) > MAX_REFERENTS:
         raise PeerError(
@@ -149,12 +160,12 @@ def _read_entries(preview: dict, part: str) -> list[dict]:
     return [_read_entry(entry) for entry in entries]
 
 
-def _read_entry(value: Any) -> dict:
+def _read_entry(value: JSON) -> Entry:
     """Return the known members. Raise PeerError for texts that are too long."""
     if not isinstance(value, dict) or not isinstance(value.get("name"), str):
         raise PeerError("bad_proposal", "an entry has no name")
     known = {"name", "predicate", *TEXT_NAMES.values()}
-    entry = {
+    entry: Entry = {
         name: text for name, text in value.items() if name in known and text is not None
     }
     for text in entry.values():
@@ -166,18 +177,20 @@ def _read_entry(value: Any) -> dict:
     return entry
 
 
-def _attribute_items(entries: list[dict]) -> list[dict]:
+def _attribute_items(entries: list[Entry]) -> list[dict[str, JSON]]:
     """Return one item per referent, with the names of all its entries."""
-    items: dict[str, dict] = {}
+    items: dict[str, dict[str, JSON]] = {}
+    names: dict[str, list[JSON]] = {}
     for entry in entries:
-        name = entry.get("referent") or entry["name"]
-        item = items.setdefault(name, {"policyName": name, "attributeNames": []})
-        item["attributeNames"].append(entry["name"])
+        name = str(entry.get("referent") or entry["name"])
+        of_item = names.setdefault(name, [])
+        of_item.append(entry["name"])
+        item = items.setdefault(name, {"policyName": name, "attributeNames": of_item})
         item |= _restrictions_member(entry)
     return list(items.values())
 
 
-def _predicate_item(entry: dict) -> dict:
+def _predicate_item(entry: Entry) -> dict[str, JSON]:
     """The policy item of an entry. A threshold that is no number fails in normalise."""
     if entry.get("predicate") not in PREDICATE_TYPES:
         raise PeerError("bad_proposal", "a predicate has a type that cannot be proven")
@@ -190,7 +203,7 @@ def _predicate_item(entry: dict) -> dict:
     } | _restrictions_member(entry)
 
 
-def _restrictions_member(entry: dict) -> dict:
+def _restrictions_member(entry: Entry) -> dict[str, JSON]:
     restriction = {
         name: entry[wire_name]
         for name, wire_name in RESTRICTION_NAMES.items()
@@ -199,7 +212,7 @@ def _restrictions_member(entry: dict) -> dict:
     return {"restrictions": [restriction]} if restriction else {}
 
 
-def preview_for_api(preview: dict) -> dict:
+def preview_for_api(preview: Preview) -> dict[str, JSON]:
     """The preview with the API's field names."""
     return {
         "proposedAttributes": [_entry_for_api(one) for one in preview["attributes"]],
@@ -207,8 +220,8 @@ def preview_for_api(preview: dict) -> dict:
     }
 
 
-def _entry_for_api(entry: dict) -> dict:
-    shown = {
+def _entry_for_api(entry: Entry) -> Entry:
+    shown: Entry = {
         name: entry[name]
         for name in ("name", "predicate", "threshold")
         if name in entry

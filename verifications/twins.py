@@ -3,13 +3,13 @@
 A twin may be made after the policy, so it is looked up for each request.
 """
 
-from typing import Any
+from uuid import UUID
 
 from credentials.models import CredentialDefinition
 from verifications.proofs.policy import Policy, Twins
 
 
-def find_twins(policy: Policy, tenant_id: Any) -> Twins:
+def find_twins(policy: Policy, tenant_id: UUID) -> Twins:
     """The twins that a policy allows, by the definitions that it names."""
     definition_ids = policy.definitions_or_twins()
     if not definition_ids:
@@ -17,6 +17,6 @@ def find_twins(policy: Policy, tenant_id: Any) -> Twins:
     return CredentialDefinition.twins_of(tenant_id, definition_ids)
 
 
-def with_twins(policy: Policy, tenant_id: Any) -> Policy:
+def with_twins(policy: Policy, tenant_id: UUID) -> Policy:
     """The policy with the twins that it allows as alternatives."""
     return policy.admit_twins(find_twins(policy, tenant_id))

@@ -120,7 +120,7 @@ class PolicyTrialContract(Contract):
         }
 
 
-def sample_result(code: str | None, is_revoked: bool) -> dict[str, Any]:
+def sample_result(code: str | None, is_revoked: bool) -> dict[str, bool | str]:
     """The result of a sample for an item. code: why it does not satisfy it, or None."""
     if code:
         return {"satisfies": False, "code": code, "message": REASONS[code]}

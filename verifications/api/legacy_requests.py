@@ -5,7 +5,9 @@ Members are read and written in both spellings, as `requestedAttributes` and
 """
 
 from datetime import UTC, datetime
+from typing import Any
 
+from core.text.bounded_json import JSON
 from verifications.proofs import proof_policy
 from verifications.proofs.policy import Policy, PolicyItem
 from verifications.proofs.proof_items import RESTRICTION_FIELDS
@@ -18,10 +20,10 @@ REQUEST = {
 NON_REVOKED = {"nonRevoked": "non_revoked"}
 
 
-def to_policy(body: dict) -> Policy:
+def to_policy(body: dict[str, Any]) -> Policy:
     """The policy of a request."""
     attributes, predicates = (body.get(part, {}) for part in REQUEST)
-    policy: dict = {
+    policy: dict[str, Any] = {
         "name": body.get("name"),
         "version": body.get("version"),
         "attributes": [],
@@ -57,7 +59,7 @@ def to_policy(body: dict) -> Policy:
     return proof_policy.normalise(policy)
 
 
-def _restrictions_to_policy(item: dict) -> list[dict]:
+def _restrictions_to_policy(item: dict[str, Any]) -> list[dict[str, JSON]]:
     restrictions = []
     for one in item.get("restrictions") or []:
         restriction = {name: one[name] for name in RESTRICTION_FIELDS if name in one}
@@ -70,16 +72,18 @@ def _restrictions_to_policy(item: dict) -> list[dict]:
     return restrictions
 
 
-def from_policy(policy: Policy) -> dict:
+def from_policy(policy: Policy) -> dict[str, JSON]:
     """A policy without relative dates as a request, each member in both spellings."""
-    attributes = {}
+    attributes: dict[str, JSON] = {}
     for item in policy.attributes:
         names = list(item.attribute_names)
-        named = {"name": names[0]} if len(names) == 1 else {"names": names}
+        named: dict[str, JSON] = (
+            {"name": names[0]} if len(names) == 1 else {"names": [*names]}
+        )
         attributes[item.policy_name] = named | _restrictions_from_policy(item)
-    predicates = {}
+    predicates: dict[str, JSON] = {}
     for item in policy.predicates:
-        compared = {
+        compared: dict[str, JSON] = {
             "predicateType": item.predicate_type,
             "predicateValue": item.threshold,
         }
@@ -89,7 +93,7 @@ def from_policy(policy: Policy) -> dict:
             | ({"allowText": True} if item.allows_text else {})
             | _restrictions_from_policy(item)
         )
-    request: dict = {
+    request: dict[str, JSON] = {
         "requestedAttributes": attributes,
         "requestedPredicates": predicates,
     }
@@ -102,10 +106,10 @@ def from_policy(policy: Policy) -> dict:
     return {"name": policy.name, "version": policy.version} | spelled
 
 
-def _restrictions_from_policy(item: PolicyItem) -> dict:
-    shown = []
+def _restrictions_from_policy(item: PolicyItem) -> dict[str, JSON]:
+    shown: list[JSON] = []
     for one in item.restrictions:
-        spelled = _in_both_spellings(dict(one.facts), RESTRICTION_FIELDS)
+        spelled = _in_both_spellings({**one.facts}, RESTRICTION_FIELDS)
         if one.value:
             spelled["attributeValue"] = {
                 "name": one.value.attribute_name,
@@ -115,6 +119,8 @@ def _restrictions_from_policy(item: PolicyItem) -> dict:
     return {"restrictions": shown} if shown else {}
 
 
-def _in_both_spellings(members: dict, spellings: dict[str, str]) -> dict:
+def _in_both_spellings(
+    members: dict[str, JSON], spellings: dict[str, str]
+) -> dict[str, JSON]:
     """The members under their names and under their other names."""
     return members | {spellings[name]: value for name, value in members.items()}

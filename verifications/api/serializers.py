@@ -51,6 +51,7 @@ from verifications.models import Verification, VerificationPolicy
 from verifications.proofs.failures import list_causes
 from verifications.proofs.proof_items import Item
 from verifications.proofs.proof_policy import MAX_GRACE_SECONDS, MAX_PROVEN_BY
+from verifications.proofs.proof_values import Proof
 from verifications.proofs.selection import Selection
 from wallets.anoncreds import INT32
 
@@ -393,13 +394,15 @@ class VerificationContract(NotesContract[Verification]):
         free = ("problem",) if has_free_text(verification) else ()
         return self.value_members + free
 
-    def get_proof(self, verification: Verification) -> dict[str, object] | None:
+    def get_proof(self, verification: Verification) -> Proof | None:
         return verification.unsealed_proof()
 
     def get_checks(self, verification: Verification) -> list[dict[str, str]] | None:
         return verification.unsealed_checks()
 
-    def get_causes(self, verification: Verification) -> list[dict[str, object]] | None:
+    def get_causes(
+        self, verification: Verification
+    ) -> list[dict[str, str | list[str]]] | None:
         if verification.is_valid:
             return None
         causes = list_causes(verification.unsealed_checks() or ())
@@ -413,10 +416,10 @@ class VerificationContract(NotesContract[Verification]):
             for cause in causes
         ] or None
 
-    def get_policy(self, verification: Verification) -> dict[str, object]:
+    def get_policy(self, verification: Verification) -> dict[str, JSON]:
         return vault.unseal(verification, "policy")
 
-    def get_proposal(self, verification: Verification) -> dict[str, object] | None:
+    def get_proposal(self, verification: Verification) -> dict[str, JSON] | None:
         return verification.unsealed_proposal()
 
     def get_verificationRequestData(self, verification: Verification) -> str | None:
@@ -453,7 +456,7 @@ class VerificationResult(Contract[Verification]):
     def get_valid(self, verification: Verification) -> bool:
         return bool(verification.is_valid)
 
-    def get_proof(self, verification: Verification) -> dict[str, object] | None:
+    def get_proof(self, verification: Verification) -> Proof | None:
         return verification.unsealed_proof()
 
 

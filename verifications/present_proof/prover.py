@@ -22,6 +22,7 @@ from connections.messaging.router import handles
 from connections.models import Connection
 from connections.protocols import connectionless, discover_features
 from core.errors import Conflict, PeerError, WrongState
+from core.text.bounded_json import JSON
 from core.work import network_reads, transactions
 from core.work.prepared_results import PreparedResults
 from credentials.ledgers.reads import LedgerReads
@@ -45,7 +46,7 @@ from verifications.proofs.checks import verify_own_presentation
 from verifications.proofs.policy import Policy
 from verifications.proofs.presentation_reading import read_presentation
 from verifications.proofs.proof_items import Item
-from verifications.proofs.proof_values import proof_by_item
+from verifications.proofs.proof_values import Proof, proof_by_item
 from verifications.proofs.request_reading import ProofRequest
 from verifications.proofs.selection import Candidate, Selection
 from wallets.models import Wallet
@@ -82,7 +83,7 @@ def send_proposal(
     verification = Verification.build(
         connection=connection,
         role=Role.PROVER,
-        thread_id=message["@id"],
+        thread_id=str(message["@id"]),
         message_format=message_format,
         policy=policy,
         proof_request=None,
@@ -187,7 +188,7 @@ def _build_requested(
     connection: Connection,
     message: Message,
     policy: Policy,
-    proof_request: dict[str, Any],
+    proof_request: dict[str, JSON],
 ) -> Verification:
     return Verification.build(
         connection=connection,
@@ -207,8 +208,8 @@ class PreparedAnswer(NamedTuple):
     """
 
     proof_request: ProofRequest
-    presentation: dict[str, Any]
-    proof: dict[str, dict[str, Any]]
+    presentation: dict[str, JSON]
+    proof: Proof
     credential_sequences: dict[str, int]
     results: PreparedResults | None
 

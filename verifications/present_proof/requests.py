@@ -1,7 +1,7 @@
 """Proof requests of a tenant's policies."""
 
 import time
-from typing import Any
+from uuid import UUID
 
 from django.utils.functional import SimpleLazyObject
 
@@ -9,6 +9,7 @@ from connections.didcomm.dids import is_webvh
 from connections.didcomm.formats import ANONCREDS, HLINDY, MessageFormat
 from connections.models import Connection
 from connections.protocols import discover_features
+from core.text.bounded_json import JSON
 from credentials.ledgers.reads import LedgerReads
 from credentials.models import CredentialDefinition
 from verifications.messages import PRESENT_PROOF
@@ -22,7 +23,7 @@ from verifications.proofs.request_building import (
 from wallets import anoncreds
 
 
-def build_request_now(policy: Policy, tenant_id: Any) -> dict[str, Any]:
+def build_request_now(policy: Policy, tenant_id: UUID) -> dict[str, JSON]:
     """Build the proof request of a policy, with a new nonce.
 
     Raises Invalid("not_yet_due") if the policy's `validAt` is in the future.
@@ -36,7 +37,7 @@ def build_request_now(policy: Policy, tenant_id: Any) -> dict[str, Any]:
     )
 
 
-def declared_integers(policy: Policy, tenant_id: Any) -> IntegerAttributes:
+def declared_integers(policy: Policy, tenant_id: UUID) -> IntegerAttributes:
     """The integer attributes of the policy's definitions, see `build_request`."""
     definition_ids = definitions_of_predicates(policy)
     if not definition_ids:

@@ -64,7 +64,7 @@ def send_request(
     verification = Verification.build(
         connection=connection,
         role=Role.VERIFIER,
-        thread_id=message["@id"],
+        thread_id=str(message["@id"]),
         message_format=message_format,
         policy=policy,
         proof_request=proof_request,

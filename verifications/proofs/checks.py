@@ -60,6 +60,7 @@ from functools import cached_property, partial
 from itertools import chain
 from typing import Any, NamedTuple
 
+from core.text.bounded_json import JSON
 from core.work.prepared_results import PreparedResults
 from verifications.proofs import failures
 from verifications.proofs.failures import Failure
@@ -75,7 +76,12 @@ from verifications.proofs.presentation_reading import (
     read_presentation,
 )
 from verifications.proofs.proof_items import Item, credential_facts
-from verifications.proofs.proof_values import own_answers, proof_by_item, proof_entry
+from verifications.proofs.proof_values import (
+    Proof,
+    own_answers,
+    proof_by_item,
+    proof_entry,
+)
 from verifications.proofs.request_reading import ProofRequest
 from wallets import anoncreds
 from wallets.anoncreds import LINK_SECRET_LABEL, normalise_name
@@ -113,7 +119,7 @@ class Outcome(NamedTuple):
 
     is_valid: bool
     checks: list[Check]
-    proof: dict[str, dict]
+    proof: Proof
 
 
 def judge_presentation(
@@ -766,7 +772,7 @@ def _proven_registries(
     return registries, status_lists
 
 
-def _presentation_for_library(presentation: Presentation) -> dict:
+def _presentation_for_library(presentation: Presentation) -> dict[str, JSON]:
     """The presentation without registries of which nothing is proven.
 
     The library requires the registry of every identifier that names one.

@@ -5,7 +5,7 @@ stable; docs/verification.md has the table for programs.
 """
 
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 
 class Failure(NamedTuple):
@@ -372,7 +372,7 @@ RULES = {
 }
 
 
-def list_causes(checks: Iterable[dict[str, Any]]) -> list[CauseInWords]:
+def list_causes(checks: Iterable[dict[str, str]]) -> list[CauseInWords]:
     """Return the causes of a verdict, each once, in the order of the failed checks.
 
     checks: as stored, or as `Verification.unsealed_checks()` returns them. A failure of
@@ -398,7 +398,7 @@ def find_cause(text: str) -> Cause | None:
     return next((one for one in CAUSES if text in (one.code, one.message)), None)
 
 
-def in_words(check: dict[str, Any]) -> CheckInWords:
+def in_words(check: dict[str, str]) -> CheckInWords:
     """Say a check in words. Its message stays as it was when the proof was judged.
 
     check: as `Verification.unsealed_checks()` returns it.

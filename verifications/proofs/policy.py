@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, Self
 
 from connections.didcomm.dids import is_webvh
 from core.errors import Conflict, Invalid
+from core.text.bounded_json import JSON
 from core.text.relative_dates import resolve_value
 from wallets.anoncreds import normalise_name
 
@@ -119,8 +120,8 @@ class Restriction:
         required = RequiredValue(value["attributeName"], value["attributeValue"])
         return cls(facts, required, proven_by, or_twin)
 
-    def to_json(self) -> dict[str, Any]:
-        body: dict[str, Any] = dict(self.facts)
+    def to_json(self) -> dict[str, JSON]:
+        body: dict[str, JSON] = dict(self.facts)
         if self.value is not None:
             name, text = self.value.attribute_name, self.value.text
             body["value"] = {"attributeName": name, "attributeValue": text}
@@ -160,7 +161,7 @@ class RevocationRequirement:
             body.get("graceSeconds"),
         )
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, JSON]:
         members = {
             "validFrom": self.valid_from,
             "validAt": self.valid_at,
@@ -251,8 +252,8 @@ class PolicyItem:
             allows_text=body.get("allowText", False),
         )
 
-    def to_json(self) -> dict[str, Any]:
-        body: dict[str, Any] = {"policyName": self.policy_name}
+    def to_json(self) -> dict[str, JSON]:
+        body: dict[str, JSON] = {"policyName": self.policy_name}
         if self.is_predicate:
             body["attributeName"] = self.attribute_names[0]
             body["predicateType"] = self.predicate_type
@@ -425,8 +426,8 @@ class Policy:
             RevocationRequirement.from_json(body) or NO_REQUIREMENT,
         )
 
-    def to_json(self) -> dict[str, Any]:
-        body: dict[str, Any] = {
+    def to_json(self) -> dict[str, JSON]:
+        body: dict[str, JSON] = {
             "name": self.name,
             "version": self.version,
             "attributes": [item.to_json() for item in self.attributes],

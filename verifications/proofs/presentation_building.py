@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple, TypeVar
 
 from core.errors import Invalid, Unavailable
+from core.text.bounded_json import JSON
 from verifications.proofs.ledger_reader import LedgerReader
 from verifications.proofs.policy import MAX_TIMESTAMP, Interval, RequiredValue
 from verifications.proofs.proof_items import Item
@@ -42,7 +43,7 @@ def create_presentation(
     link_secret: str,
     ledger: LedgerReader,
     tails_path: TailsPath | None = None,
-) -> dict:
+) -> dict[str, JSON]:
     """Create the presentation of the selections. Other items stay unanswered.
 
     If non-revocation is requested, a credential with an index in a registry is proven
@@ -140,7 +141,9 @@ def _share_sub_proof(choices: list[_Choice]) -> bool:
     return len(credential_ids) == 1 and len(intervals) <= 1 and is_disjoint
 
 
-def _answered_request(request: ProofRequest, entries: list[SubProof]) -> dict:
+def _answered_request(
+    request: ProofRequest, entries: list[SubProof]
+) -> dict[str, JSON]:
     """Return the request as the library needs it: with the answered referents only.
 
     The library uses a revocation state only if an interval is requested, and ignores
@@ -153,14 +156,14 @@ def _answered_request(request: ProofRequest, entries: list[SubProof]) -> dict:
     ]
     answered = request.prune(referents)
     if any(entry.revocation_state for entry in entries):
-        everything = {"from": 0, "to": MAX_TIMESTAMP}
+        everything: dict[str, JSON] = {"from": 0, "to": MAX_TIMESTAMP}
         answered["non_revoked"] = answered.get("non_revoked") or everything
     return answered
 
 
 def _revocation_state(
     group: list[_Choice], ledger: LedgerReader, tails_path: TailsPath | None
-) -> tuple[int, dict] | None:
+) -> tuple[int, dict[str, JSON]] | None:
     """Return (timestamp, revocation state) of a sub-proof. group: its choices.
 
     None if non-revocation is not requested, or there is no status list yet. All its
@@ -199,7 +202,7 @@ def _revocation_state(
 
 
 def _library_entry(
-    group: list[_Choice], revocation: tuple[int, dict] | None
+    group: list[_Choice], revocation: tuple[int, dict[str, JSON]] | None
 ) -> SubProof:
     """The sub-proof of a group of choices, as the library takes it."""
     attributes: dict[str, bool] = {}  # by referent: whether the value is shown
@@ -278,7 +281,7 @@ def _require_known(public: Published | None) -> Published:
     return public
 
 
-def _empty_presentation() -> dict:
+def _empty_presentation() -> dict[str, JSON]:
     """The presentation if nothing can be proven. The library cannot create it."""
     return {
         "proof": {"proofs": [], "aggregated_proof": {"c_hash": "0", "c_list": []}},

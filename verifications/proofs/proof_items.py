@@ -24,6 +24,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from core.text.bounded_json import JSON
 from verifications.proofs.policy import LOWER_BOUND_TYPES, Interval, PolicyItem
 from wallets.anoncreds import INT32, normalise_name
 from wallets.anoncreds.objects import DefinitionBody, SchemaBody
@@ -115,7 +116,7 @@ def contains_name(names: Iterable[str], name: str) -> bool:
     return normalise_name(name) in map(normalise_name, names)
 
 
-def fits_32_bits(predicate_type: object, threshold: int) -> bool:
+def fits_32_bits(predicate_type: JSON, threshold: int) -> bool:
     """Whether the library can compare with this threshold.
 
     The library turns > and < into >= and <= of the next number, in 32 bits. So

@@ -4,8 +4,10 @@ import re
 from collections import defaultdict
 from collections.abc import Callable
 from datetime import UTC, datetime
+from typing import Required, TypedDict, TypeVar
 
 from core.errors import Invalid
+from core.text.bounded_json import JSON
 from core.text.relative_dates import (
     GRAMMAR,
     is_relative_date,
@@ -38,11 +40,25 @@ MAX_PROVEN_BY = 10
 OF_OTHER_ISSUERS = {*SD_JWT_FIELDS, "value"}  # besides provenBy
 
 _Errors = defaultdict[str, list[str]]  # sentences by the path of their member
+Read = TypeVar("Read")
 _VERSION = re.compile(r"[0-9]+(\.[0-9]+){0,2}(-[0-9A-Za-z-]+(\.[0-9A-Za-z-]+)*)?")
 _WHOLE_NUMBER = re.compile(r"[+-]?[0-9]{1,20}")
 
 
-def normalise(body: dict) -> Policy:
+class _Item(TypedDict, total=False):
+    """An item as it is read. What is wrong with it is among the errors."""
+
+    policyName: Required[str]
+    attributeNames: list[JSON]
+    attributeName: str
+    predicateType: JSON
+    predicateValue: JSON
+    restrictions: Required[list[dict[str, JSON]]]
+    revocationRequirement: dict[str, JSON]
+    allowText: bool
+
+
+def normalise(body: dict[str, JSON]) -> Policy:
     """Return the policy that a JSON object describes. Unknown members are left out.
 
     Raises Invalid("invalid_policy") with all errors by path, as in
@@ -55,9 +71,7 @@ def normalise(body: dict) -> Policy:
         errors["version"].append(
             "Write one to three numbers, as in 1.0.0 or 1.0.0-beta.1."
         )
-    policy: dict = {
-        "name": name,
-        "version": version,
+    items = {
         "attributes": _read_list(
             errors, "attributes", body.get("attributes"), _read_attribute
         ),
@@ -65,16 +79,17 @@ def normalise(body: dict) -> Policy:
             errors, "predicates", body.get("predicates"), _read_predicate
         ),
     }
-    policy |= _read_revocation_requirement(errors, "", body)
-    _check_items(errors, policy)
+    requirement = _read_revocation_requirement(errors, "", body)
+    _check_items(errors, items)
     if errors:
         path, sentences = next(iter(errors.items()))
         message = f"The policy is not valid: {path}: {sentences[0]}"
         raise Invalid("invalid_policy", message, errors=dict(errors))
-    return Policy.from_json(policy)
+    head = {"name": name, "version": version, REVOCATION_REQUIREMENT: requirement}
+    return Policy.from_json(head | items)
 
 
-def _read_text(errors: _Errors, path: str, value: object) -> str:
+def _read_text(errors: _Errors, path: str, value: JSON) -> str:
     if isinstance(value, str) and value.strip():
         return value
     errors[path].append("Give a text that is not blank.")
@@ -84,42 +99,47 @@ def _read_text(errors: _Errors, path: str, value: object) -> str:
 def _read_list(
     errors: _Errors,
     path: str,
-    values: object,
-    read: Callable[[_Errors, str, dict], dict],
+    values: JSON,
+    read: Callable[[_Errors, str, dict[str, JSON]], Read],
     limit: int = MAX_ITEMS,
-) -> list[dict]:
+) -> list[Read]:
     if values is None:
         return []
-    if not isinstance(values, list) or not all(
-        isinstance(value, dict) for value in values
-    ):
+    given = values if isinstance(values, list) else [values]
+    objects = [value for value in given if isinstance(value, dict)]
+    if given is not values or len(objects) < len(given):
         errors[path].append("Give a list of objects.")
         return []
-    if len(values) > limit:
+    if len(objects) > limit:
         errors[path].append(f"Give at most {limit}.")
         return []
     return [
-        read(errors, f"{path}[{index}]", value) for index, value in enumerate(values)
+        read(errors, f"{path}[{index}]", value) for index, value in enumerate(objects)
     ]
 
 
-def _read_attribute(errors: _Errors, path: str, body: dict) -> dict:
+def _read_attribute(errors: _Errors, path: str, body: dict[str, JSON]) -> _Item:
     name = _read_text(errors, f"{path}.policyName", body.get("policyName"))
-    given = body.get("attributeNames") or ([name] if name else [])
+    given: JSON = body.get("attributeNames") or ([name] if name else [])
     names = _read_names(errors, f"{path}.attributeNames", given)
-    restrictions = _read_restrictions(errors, path, body)
-    for index, restriction in enumerate(restrictions.get("restrictions", [])):
+    item: _Item = {
+        "policyName": name,
+        "attributeNames": names,
+        "restrictions": _read_restrictions(errors, path, body),
+    }
+    for index, restriction in enumerate(item["restrictions"]):
         if PROVEN_BY in restriction:
             errors[f"{path}.restrictions[{index}].{PROVEN_BY}"].append(
                 "Leave it out: only a predicate is proven by claims."
             )
-    requirement = _read_revocation_requirement(errors, f"{path}.", body)
-    return {"policyName": name, "attributeNames": names} | restrictions | requirement
+    if requirement := _read_revocation_requirement(errors, f"{path}.", body):
+        item["revocationRequirement"] = requirement
+    return item
 
 
 def _read_names(
-    errors: _Errors, path: str, names: object, limit: int = MAX_NAMES
-) -> list[str]:
+    errors: _Errors, path: str, names: JSON, limit: int = MAX_NAMES
+) -> list[JSON]:
     if not isinstance(names, list):
         errors[path].append("Give a list of attribute names.")
         return []
@@ -134,7 +154,7 @@ def _read_names(
     return names
 
 
-def _read_predicate(errors: _Errors, path: str, body: dict) -> dict:
+def _read_predicate(errors: _Errors, path: str, body: dict[str, JSON]) -> _Item:
     name = _read_text(errors, f"{path}.attributeName", body.get("attributeName"))
     given = body.get("policyName")
     kind = body.get("predicateType")
@@ -152,13 +172,15 @@ def _read_predicate(errors: _Errors, path: str, body: dict) -> dict:
     policy_name = name
     if given is not None:
         policy_name = _read_text(errors, f"{path}.policyName", given)
-    item: dict = {
+    item: _Item = {
         "policyName": policy_name,
         "attributeName": name,
         "predicateType": kind,
         "predicateValue": value,
-    } | _read_restrictions(errors, path, body)
-    item |= _read_revocation_requirement(errors, f"{path}.", body)
+        "restrictions": _read_restrictions(errors, path, body),
+    }
+    if requirement := _read_revocation_requirement(errors, f"{path}.", body):
+        item["revocationRequirement"] = requirement
     allows_text = body.get("allowText")
     if allows_text is not None and not isinstance(allows_text, bool):
         errors[f"{path}.allowText"].append("Give true or false.")
@@ -168,7 +190,7 @@ def _read_predicate(errors: _Errors, path: str, body: dict) -> dict:
     return item
 
 
-def whole_number(value: object) -> int | None:
+def whole_number(value: JSON) -> int | None:
     """Return the value as an int, or None.
 
     Clients send 21, "21" and 21.0. True is not a number.
@@ -180,16 +202,19 @@ def whole_number(value: object) -> int | None:
     return value if type(value) is int else None
 
 
-def _check_value_not_compared(errors: _Errors, path: str, item: dict) -> None:
-    for index, restriction in enumerate(item.get("restrictions", [])):
-        named = restriction.get("value", {}).get("attributeName", "")
+def _check_value_not_compared(errors: _Errors, path: str, item: _Item) -> None:
+    for index, restriction in enumerate(item["restrictions"]):
+        value = restriction.get("value")
+        named = str(value["attributeName"]) if isinstance(value, dict) else ""
         if named and normalise_name(named) == normalise_name(item["attributeName"]):
             errors[f"{path}.restrictions[{index}].value.attributeName"].append(
                 "A predicate hides this attribute, so its value cannot be required."
             )
 
 
-def _read_restrictions(errors: _Errors, path: str, body: dict) -> dict:
+def _read_restrictions(
+    errors: _Errors, path: str, body: dict[str, JSON]
+) -> list[dict[str, JSON]]:
     path = f"{path}.restrictions"
     values = _read_list(
         errors, path, body.get("restrictions"), _read_restriction, MAX_RESTRICTIONS
@@ -197,11 +222,13 @@ def _read_restrictions(errors: _Errors, path: str, body: dict) -> dict:
     # Each twin is an alternative of its own.
     if sum(2 if OR_TWIN in one else 1 for one in values) > MAX_RESTRICTIONS:
         errors[path].append(f"Give at most {MAX_RESTRICTIONS}; {OR_TWIN} makes two.")
-    return {"restrictions": values} if values else {}
+    return values
 
 
-def _read_restriction(errors: _Errors, path: str, body: dict) -> dict:
-    restriction: dict = {
+def _read_restriction(
+    errors: _Errors, path: str, body: dict[str, JSON]
+) -> dict[str, JSON]:
+    restriction: dict[str, JSON] = {
         field: _read_text(errors, f"{path}.{field}", body[field])
         for field in (*RESTRICTION_FIELDS, *SD_JWT_FIELDS)
         if body.get(field) is not None
@@ -233,7 +260,9 @@ def _read_restriction(errors: _Errors, path: str, body: dict) -> dict:
     return restriction
 
 
-def _read_or_twin(errors: _Errors, path: str, value: object, restriction: dict) -> None:
+def _read_or_twin(
+    errors: _Errors, path: str, value: JSON, restriction: dict[str, JSON]
+) -> None:
     """Add `orTwin` to the restriction, with which the rest of it must go together."""
     if not isinstance(value, bool):
         errors[path].append("Give true or false.")
@@ -247,21 +276,21 @@ def _read_or_twin(errors: _Errors, path: str, value: object, restriction: dict) 
         )
 
 
-def _read_revocation_requirement(errors: _Errors, prefix: str, part: dict) -> dict:
-    """The requirement of a policy (prefix "") or of an item, as a member or none."""
+def _read_revocation_requirement(
+    errors: _Errors, prefix: str, part: dict[str, JSON]
+) -> dict[str, JSON] | None:
+    """The requirement of a policy (prefix "") or of an item; None without one."""
     path = f"{prefix}{REVOCATION_REQUIREMENT}"
-    if part.get(REVOCATION_REQUIREMENT) is None:
-        return {}
-    body = (
-        part[REVOCATION_REQUIREMENT]
-        if isinstance(part[REVOCATION_REQUIREMENT], dict)
-        else {}
-    )
-    requirement: dict = {
+    given = part.get(REVOCATION_REQUIREMENT)
+    if given is None:
+        return None
+    body = given if isinstance(given, dict) else {}
+    times = {
         name: _read_time(errors, f"{path}.{name}", body[name])
         for name in ("validFrom", "validAt")
         if body.get(name) is not None
     }
+    requirement: dict[str, JSON] = {**times}
     if body.get("validNow") is not None:
         requirement["validNow"] = body["validNow"]
         if not isinstance(body["validNow"], bool):
@@ -284,14 +313,14 @@ def _read_revocation_requirement(errors: _Errors, prefix: str, part: dict) -> di
         errors[path].append("Give validAt or validNow, or leave it out.")
     if "validAt" in requirement and requirement.get("validNow"):
         errors[path].append("Give either validAt or validNow, not both.")
-    start = requirement.get("validFrom")
-    end = requirement.get("validAt")
+    start = times.get("validFrom")
+    end = times.get("validAt")
     if start and end and start > end:  # see format_time()
         errors[f"{path}.validFrom"].append("The interval ends before it starts.")
-    return {REVOCATION_REQUIREMENT: requirement}
+    return requirement
 
 
-def _read_time(errors: _Errors, path: str, value: object) -> str:
+def _read_time(errors: _Errors, path: str, value: JSON) -> str:
     try:
         time = datetime.fromisoformat(str(value))
         return format_time(time if time.tzinfo else time.replace(tzinfo=UTC))
@@ -300,8 +329,8 @@ def _read_time(errors: _Errors, path: str, value: object) -> str:
         return ""
 
 
-def _check_items(errors: _Errors, policy: dict) -> None:
-    items = policy["attributes"] + policy["predicates"]
+def _check_items(errors: _Errors, parts: dict[str, list[_Item]]) -> None:
+    items = [item for part in parts.values() for item in part]
     if not items and not errors:
         errors["attributes"].append("Ask for at least one attribute or predicate.")
     if len(items) > MAX_ITEMS:
@@ -310,12 +339,12 @@ def _check_items(errors: _Errors, policy: dict) -> None:
         )
     # The most referents that an item may have: its own, its second comparison, and a
     # companion for each restriction.
-    if sum(2 + len(item.get("restrictions", [])) for item in items) > MAX_REFERENTS:
+    if sum(2 + len(item["restrictions"]) for item in items) > MAX_REFERENTS:
         errors["attributes"].append("The policy has too many restrictions.")
     # Each item needs its own name: selections and proofs refer to items by name.
     seen: set[str] = set()
-    for part in ("attributes", "predicates"):
-        for index, item in enumerate(policy[part]):
+    for part, listed in parts.items():
+        for index, item in enumerate(listed):
             name = item["policyName"]
             path = f"{part}[{index}].policyName"
             if name and name in seen:

@@ -1,8 +1,9 @@
 """Build the proof request of a policy. See `proof_items` for the referents."""
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 
 from core.errors import Invalid
+from core.text.bounded_json import JSON
 from verifications.proofs.policy import (
     LOWER_BOUND_TYPES,
     IntegerAttributes,
@@ -26,7 +27,7 @@ def build_request(
     nonce: str,
     non_revoked_at: int | None = None,
     integer_attributes: IntegerAttributes | None = None,
-) -> dict:
+) -> dict[str, JSON]:
     """Build the proof request of a policy without relative dates, as AnonCreds has it.
 
     nonce: a decimal number.
@@ -40,11 +41,13 @@ def build_request(
     409 `not_provable` for an item that only an SD-JWT VC can answer.
     """
     policy = policy.for_anoncreds()
-    attributes: dict[str, dict] = {}
-    predicates: dict[str, dict] = {}
+    attributes: dict[str, JSON] = {}
+    predicates: dict[str, JSON] = {}
     for item in policy.attributes:
         names = list(item.attribute_names)
-        body = {"name": names[0]} if len(names) == 1 else {"names": names}
+        body: dict[str, JSON] = (
+            {"name": names[0]} if len(names) == 1 else {"names": [*names]}
+        )
         referents = {item.policy_name: body | _restrictions_member(item.restrictions)}
         referents |= _companion_referents(item, revealed=names)
         attributes |= _with_interval(item, referents)
@@ -54,7 +57,7 @@ def build_request(
         _check_bound_name_is_free(item.policy_name + BOUND_SUFFIX, policy, predicates)
         companions = _companion_referents(item, revealed=[])
         attributes |= _with_interval(item, companions)
-    request = {
+    request: dict[str, JSON] = {
         "name": policy.name,
         "version": policy.version,
         "nonce": nonce,
@@ -65,19 +68,24 @@ def build_request(
         start = policy.requirement.start
         if start is None and not policy.is_judged_at_receipt:
             start = non_revoked_at
-        from_member = (
+        from_member: dict[str, JSON] = (
             {} if start is None else {"from": max(0, min(start, non_revoked_at))}
         )
         request["non_revoked"] = from_member | {"to": non_revoked_at}
     return request
 
 
-def _with_interval(item: PolicyItem, referents: dict[str, dict]) -> dict[str, dict]:
+def _with_interval(
+    item: PolicyItem, referents: dict[str, dict[str, JSON]]
+) -> dict[str, dict[str, JSON]]:
     """The referents of an item with its own interval, if it has one."""
     start, end = item.requirement.start, item.requirement.end
     if end is None:
         return referents
-    interval = {"from": max(0, end if start is None else start), "to": max(0, end)}
+    interval: dict[str, JSON] = {
+        "from": max(0, end if start is None else start),
+        "to": max(0, end),
+    }
     return {name: body | {"non_revoked": interval} for name, body in referents.items()}
 
 
@@ -100,7 +108,7 @@ def needs_bound(item: PolicyItem, integer_attributes: IntegerAttributes) -> bool
 
 
 def _check_bound_name_is_free(
-    bound: str, policy: Policy, predicates: dict[str, dict]
+    bound: str, policy: Policy, predicates: Container[str]
 ) -> None:
     """400 `invalid_policy` if an item has the name of a bound that another item needs.
 
@@ -114,17 +122,19 @@ def _check_bound_name_is_free(
         )
 
 
-def _predicate_referents(item: PolicyItem, has_bound: bool) -> dict[str, dict]:
+def _predicate_referents(
+    item: PolicyItem, has_bound: bool
+) -> dict[str, dict[str, JSON]]:
     kinds = {"": item.predicate_type}
     if item.predicate_type == "==":
         kinds = {MIN_SUFFIX: ">=", MAX_SUFFIX: "<="}
-    compared = {
+    compared: dict[str, dict[str, JSON]] = {
         suffix: {"p_value": item.threshold, "p_type": kind}
         for suffix, kind in kinds.items()
     }
     if has_bound:
         compared[BOUND_SUFFIX] = {"p_value": MAX_INT32, "p_type": "<="}
-    name = {"name": item.attribute_names[0]}
+    name: dict[str, JSON] = {"name": item.attribute_names[0]}
     restrictions = _restrictions_member(item.restrictions)
     return {
         item.policy_name + suffix: name | body | restrictions
@@ -132,23 +142,27 @@ def _predicate_referents(item: PolicyItem, has_bound: bool) -> dict[str, dict]:
     }
 
 
-def _companion_referents(item: PolicyItem, revealed: list[str]) -> dict[str, dict]:
+def _companion_referents(
+    item: PolicyItem, revealed: list[str]
+) -> dict[str, dict[str, JSON]]:
     """The referents that reveal required values which the item does not reveal."""
     return {
-        f"{item.policy_name}{VALUE_SUFFIX}{name}": {"name": name}
-        | _restrictions_member(alternatives)
+        f"{item.policy_name}{VALUE_SUFFIX}{name}": {
+            "name": name,
+            **_restrictions_member(alternatives),
+        }
         for name, alternatives in item.restrictions_by_value_name().items()
         if not contains_name(revealed, name)
     }
 
 
-def _restrictions_member(restrictions: Sequence[Restriction]) -> dict:
+def _restrictions_member(restrictions: Sequence[Restriction]) -> dict[str, JSON]:
     """The `restrictions` member of a referent; omitted if there are none."""
     if not restrictions:
         return {}
-    written = []
+    written: list[JSON] = []
     for restriction in restrictions:
-        wire = {
+        wire: dict[str, JSON] = {
             restriction_member(name, text): text
             for name, text in restriction.facts.items()
         }

@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from typing import Any, Self
 
 from core.errors import PeerError
+from core.text.bounded_json import JSON
 from verifications.proofs.policy import (
     MAX_RESTRICTIONS,
     MAX_TIMESTAMP,
@@ -63,7 +64,7 @@ class ProofRequest:
     interval: Interval | None
 
     @classmethod
-    def parse(cls, body: dict[str, Any]) -> Self:
+    def parse(cls, body: dict[str, JSON]) -> Self:
         """Parse the request of any verifier.
 
         Raises PeerError for one that we cannot read or answer: "request_malformed",
@@ -146,7 +147,7 @@ class ProofRequest:
 
     def prune(
         self, referents: Iterable[str], keep_conditions: bool = True
-    ) -> dict[str, Any]:
+    ) -> dict[str, JSON]:
         """Return the JSON of the request with these referents only.
 
         The library does not accept partial answers.
@@ -165,11 +166,13 @@ class ProofRequest:
         return pruned
 
 
-def _without_members(body: dict, names: Iterable[str]) -> dict:
+def _without_members(body: dict[str, JSON], names: Iterable[str]) -> dict[str, JSON]:
     return {name: value for name, value in body.items() if name not in names}
 
 
-def _requested_parts(request: dict) -> tuple[dict, dict]:
+def _requested_parts(
+    request: dict[str, JSON],
+) -> tuple[dict[str, JSON], dict[str, JSON]]:
     """Return (requested_attributes, requested_predicates) of a valid request."""
     if not isinstance(request, dict) or not all(
         isinstance(request.get(field), str) for field in ("name", "version", "nonce")
@@ -177,7 +180,7 @@ def _requested_parts(request: dict) -> tuple[dict, dict]:
         raise PeerError(
             "request_malformed", "A proof request needs name, version and nonce."
         )
-    if not _NONCE.fullmatch(request["nonce"]):
+    if not _NONCE.fullmatch(str(request["nonce"])):
         raise PeerError(
             "request_malformed", "The nonce of a proof request is a decimal number."
         )
@@ -201,20 +204,21 @@ def _requested_parts(request: dict) -> tuple[dict, dict]:
     return attributes, predicates
 
 
-def _read_interval(body: dict) -> Interval | None:
+def _read_interval(body: dict[str, JSON]) -> Interval | None:
     """Return the interval of a request or an item. None if it is empty."""
     value = body.get("non_revoked") or {}
     if not isinstance(value, dict):
         raise PeerError("request_malformed", "non_revoked is not an interval.")
-    start = value.get("from")
-    end = value.get("to")
-    for moment in (start, end):
-        if moment is None:
-            continue
-        if type(moment) is not int or not 0 <= moment <= MAX_TIMESTAMP:
+    times: list[int | None] = []
+    for moment in (value.get("from"), value.get("to")):
+        if moment is not None and (
+            type(moment) is not int or not 0 <= moment <= MAX_TIMESTAMP
+        ):
             raise PeerError(
                 "request_malformed", "Times in a request are whole unix seconds."
             )
+        times.append(moment)
+    start, end = times
     if start is not None and end is not None and start > end:
         raise PeerError("request_malformed", "An interval ends before it starts.")
     if start is None and end is None:
@@ -223,25 +227,27 @@ def _read_interval(body: dict) -> Interval | None:
 
 
 def _read_item(
-    referent: str, body: object, default: Interval | None, is_predicate: bool
+    referent: str, body: JSON, default: Interval | None, is_predicate: bool
 ) -> Item:
     if not isinstance(body, dict):
         raise PeerError("request_malformed", f"{referent!r} is not an object.")
     several = None if is_predicate else body.get("names")
     names = _read_names(referent, body.get("name"), several)
-    predicate_type = None
-    threshold = None
+    predicate_type: str | None = None
+    threshold: int | None = None
     if is_predicate:
-        predicate_type = body.get("p_type")
-        threshold = body.get("p_value")
-        is_comparable = type(threshold) is int and fits_32_bits(
-            predicate_type, threshold
-        )
-        if predicate_type not in PREDICATE_TYPES or not is_comparable:
+        kind, value = body.get("p_type"), body.get("p_value")
+        if (
+            not isinstance(kind, str)
+            or kind not in PREDICATE_TYPES
+            or type(value) is not int
+            or not fits_32_bits(kind, value)
+        ):
             raise PeerError(
                 "predicate_unsupported",
                 f"The predicate {referent!r} cannot be proven.",
             )
+        predicate_type, threshold = kind, value
     return Item(
         policy_name=referent,
         referents=(referent,),
@@ -253,7 +259,7 @@ def _read_item(
     )
 
 
-def _read_names(referent: str, single: object, several: object) -> tuple[str, ...]:
+def _read_names(referent: str, single: JSON, several: JSON) -> tuple[str, ...]:
     """Return the one or the several names that a referent asks for."""
     names = several if single is None else [single]
     has_both = single is not None and several is not None
@@ -274,33 +280,33 @@ def _read_names(referent: str, single: object, several: object) -> tuple[str, ..
         raise PeerError(
             "request_malformed", f"{referent!r} asks for one attribute twice."
         )
-    return tuple(names)
+    return tuple(map(str, names))
 
 
 def _read_restrictions(
-    referent: str, alternatives: object, names: tuple[str, ...]
+    referent: str, alternatives: JSON, names: tuple[str, ...]
 ) -> tuple[Restriction, ...]:
     """Return the alternatives. None at all if one of them restricts nothing."""
     if alternatives is None:
         return ()
-    if not isinstance(alternatives, list) or not all(
-        isinstance(one, dict) for one in alternatives
-    ):
+    given = alternatives if isinstance(alternatives, list) else [alternatives]
+    objects = [one for one in given if isinstance(one, dict)]
+    if given is not alternatives or len(objects) < len(given):
         raise PeerError(
             "restriction_unsupported", f"{referent!r}: restrictions must be a list."
         )
-    if len(alternatives) > MAX_RESTRICTIONS:
+    if len(objects) > MAX_RESTRICTIONS:
         raise PeerError(
             "request_too_large",
             f"{referent!r} has too many restrictions.",
         )
-    read = [_read_restriction(referent, one, names) for one in alternatives]
+    read = [_read_restriction(referent, one, names) for one in objects]
     restrictions = tuple(one for one in read if one is not None)
     return restrictions if len(restrictions) == len(read) else ()
 
 
 def _read_restriction(
-    referent: str, wire: dict, names: tuple[str, ...]
+    referent: str, wire: dict[str, JSON], names: tuple[str, ...]
 ) -> Restriction | None:
     """Return one alternative. None if it restricts nothing."""
     facts: dict[str, str] = {}
@@ -311,13 +317,16 @@ def _read_restriction(
         field = _RESTRICTION_NAMES.get(tag, "")
         tagged = _ATTRIBUTE_TAG.fullmatch(tag)
         attribute, kind = tagged.groups() if tagged else ("", "")
-        is_text = isinstance(text, str)
-        if is_text and field and field not in facts:
+        if isinstance(text, str) and field and field not in facts:
             facts[field] = text
-        elif is_text and kind == "value" and value is None:
+        elif isinstance(text, str) and kind == "value" and value is None:
             value = RequiredValue(attribute, text)
         # The item requests this attribute already: no further restriction.
-        elif not (is_text and kind == "marker" and contains_name(names, attribute)):
+        elif not (
+            isinstance(text, str)
+            and kind == "marker"
+            and contains_name(names, attribute)
+        ):
             raise PeerError(
                 "restriction_unsupported",
                 f"{referent!r}: the restriction {tag!r} is not supported.",

@@ -71,7 +71,8 @@ def values_of_verification(row: Verification) -> Iterator[Value]:
     failed = {one.get("policyName") for one in checks if one["status"] == "fail"}
     items = row.require_proof_request().items
     for item in sorted(items, key=lambda one: one.policy_name not in failed):
-        shown = proof.get(item.policy_name, {}).get("attributes", {})
+        entry = proof.get(item.policy_name)
+        shown = entry.get("attributes", {}) if entry else {}
         for value in values_of_item(item, shown, checks):
             yield replace(value, has_failed=item.policy_name in failed)
 
