@@ -13,6 +13,7 @@ from connections.link_expiry import require_unexpired
 from core.database.uuids import parse_uuid
 from core.errors import Conflict, PeerError, WrongState
 from core.text import bounded_json
+from core.text.bounded_json import JSON
 from core.work import network_reads, transactions
 from credentials.models import TokenStatusList
 from credentials.openid4vci import last_documents
@@ -56,7 +57,9 @@ def receive_answer(verification: Verification, form: Mapping[str, str]) -> None:
         raise refuse(error.message) from None
 
 
-def _open_answer(verification: Verification, form: Mapping[str, str]) -> dict[str, Any]:
+def _open_answer(
+    verification: Verification, form: Mapping[str, str]
+) -> dict[str, JSON]:
     """Return what is encrypted. ProtocolError unless it is of this request."""
     if "response" not in form:
         raise refuse("Send the answer encrypted, as response.")
@@ -72,17 +75,17 @@ def _open_answer(verification: Verification, form: Mapping[str, str]) -> dict[st
     return answer
 
 
-def _require_same(verification: Verification, answer: dict[str, Any]) -> None:
+def _require_same(verification: Verification, answer: dict[str, JSON]) -> None:
     stored = vault.unseal(verification, "presentation")
     if "error" in answer or stored is None or stored != _to_store(answer):
         raise refuse("The request was answered already, or has ended.")
 
 
-def _to_store(answer: dict[str, Any]) -> dict[str, Any]:
+def _to_store(answer: dict[str, JSON]) -> dict[str, JSON]:
     return {"vp_token": answer.get("vp_token")}
 
 
-def _store_answer(verification: Verification, answer: dict[str, Any]) -> None:
+def _store_answer(verification: Verification, answer: dict[str, JSON]) -> None:
     if "error" in answer:
         _decline(verification)
         return
@@ -121,7 +124,7 @@ def _bind(verification: Verification) -> None:
 
 
 def judge(
-    verification: Verification, vp_token: Any, now: float, find_foreign: FindStatus
+    verification: Verification, vp_token: JSON, now: float, find_foreign: FindStatus
 ) -> Outcome:
     """Judge an answer of this time. find_foreign: the status by a list of others."""
     answer_key = vault.unseal(verification, "answer_key")
@@ -149,14 +152,14 @@ def trust_for(found: list[Query], find_foreign: FindStatus) -> Trust:
     deleted = tenant_ids - {str(one.tenant_id) for one in keys}
     thumbprints |= last_documents.find_thumbprints(deleted)
 
-    def find_status(listed: Mapping[str, Any], query: Query) -> int:
+    def find_status(listed: Mapping[str, JSON], query: Query) -> int:
         is_here = str(listed.get("uri")).startswith(f"{settings.PUBLIC_URL}/openid/")
         return (find_own if query.issuer or is_here else find_foreign)(listed, query)
 
     return Trust(Authority.every_certificate(), thumbprints, find_status)
 
 
-def find_own(listed: Mapping[str, Any], query: Query) -> int:
+def find_own(listed: Mapping[str, JSON], query: Query) -> int:
     """The status of a credential of an organization here, as its list says now."""
     base, _, number = str(listed.get("uri")).rpartition("/status/")
     if query.issuer and base != query.issuer or not number.isdecimal():

@@ -4,9 +4,10 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, TypeGuard
 
 from core.errors import PeerError
+from core.text.bounded_json import JSON
 from verifications.openid4vp.queries import FORMAT
 from wallets.jose import certificates, sd_jwt
 from wallets.jose.sd_jwt import Path
@@ -88,7 +89,7 @@ def names_of(paths: Iterable[Path]) -> list[str]:
     return list(dict.fromkeys(str(path[0]) for path in paths))
 
 
-def read_items(query: Any) -> dict[str, list[Wanted]]:
+def read_items(query: JSON) -> dict[str, list[Wanted]]:
     """The items of a `dcql_query`, by a name; each is answered by one of its queries.
 
     What is not required is left out. PeerError `bad_token` for what is no query, or
@@ -99,7 +100,7 @@ def read_items(query: Any) -> dict[str, list[Wanted]]:
         raise bad_token("it has no dcql_query")
     sets = (
         _list_in(query, "credential_sets", MAX_SETS)
-        if "credential_sets" in query
+        if isinstance(query, dict) and "credential_sets" in query
         else None
     )
     _check_size(queries)
@@ -133,7 +134,7 @@ def read_items(query: Any) -> dict[str, list[Wanted]]:
     return items
 
 
-def _check_size(queries: list[Any]) -> None:
+def _check_size(queries: list[JSON]) -> None:
     """PeerError `bad_token` for what would take too long to look for in large cards."""
     claims = [
         claim
@@ -147,19 +148,20 @@ def _check_size(queries: list[Any]) -> None:
         raise bad_token("it asks for too many claims")
 
 
-def _alternatives(options: list[Any]) -> list[list[str]]:
+def _alternatives(options: list[JSON]) -> list[list[str]]:
     """The queries of each item of a set: alternatives of one credential each.
 
     Of options with several credentials, the first one counts.
     """
-    if not options or not all(_is_names(one, MAX_QUERIES) and one for one in options):
+    sets = [one for one in options if _is_names(one, MAX_QUERIES) and one]
+    if not sets or len(sets) < len(options):
         raise bad_token("a credential set has no options")
-    if all(len(one) == 1 for one in options):
-        return [list(dict.fromkeys(one[0] for one in options))]
-    return [[name] for name in options[0]]
+    if all(len(one) == 1 for one in sets):
+        return [list(dict.fromkeys(one[0] for one in sets))]
+    return [[name] for name in sets[0]]
 
 
-def _is_names(part: Any, limit: int) -> bool:
+def _is_names(part: JSON, limit: int) -> TypeGuard[list[str]]:
     return (
         isinstance(part, list)
         and len(part) <= limit
@@ -167,7 +169,7 @@ def _is_names(part: Any, limit: int) -> bool:
     )
 
 
-def _read_query(query: dict[str, Any]) -> Wanted:
+def _read_query(query: dict[str, JSON]) -> Wanted:
     meta = query.get("meta")
     vcts = _list_in(meta, "vct_values", MAX_SETS) if isinstance(meta, dict) else []
     if query.get("format") != FORMAT or not vcts:
@@ -186,31 +188,33 @@ def _read_query(query: dict[str, Any]) -> Wanted:
                 raise bad_token("a claim set names an unknown claim")
             options.append(tuple(by_id[name] for name in names))
     return Wanted(
-        id=query["id"],
+        id=str(query["id"]),
         vcts=tuple(one for one in vcts if isinstance(one, str)),
         options=tuple(options) or ((),),
         authorities=_read_authorities(query),
     )
 
 
-def _read_claim(claim: Any) -> tuple[str | None, Claim]:
-    path: Any = claim.get("path") if isinstance(claim, dict) else None
+def _read_claim(claim: JSON) -> tuple[str | None, Claim]:
+    given = claim if isinstance(claim, dict) else {}
+    path: Any = given.get("path")
     is_path = isinstance(path, list) and 1 <= len(path) <= sd_jwt.MAX_DEPTH
     if not is_path or not isinstance(path[0], str):
         raise bad_token("a claim has no path")
     if not all(one is None or isinstance(one, str | int) for one in path):
         raise bad_token("a claim has no path")
     values = _list_in(claim, "values", MAX_CLAIMS)
-    if not all(isinstance(one, Scalar) for one in values):
+    scalars = [one for one in values if isinstance(one, Scalar)]
+    if len(scalars) < len(values):
         raise bad_token("a claim has values of another kind")
-    name = claim.get("id")
+    name = given.get("id")
     return (
         name if isinstance(name, str) else None,
-        Claim(tuple(path), tuple(values)),
+        Claim(tuple(path), tuple(scalars)),
     )
 
 
-def _read_authorities(query: dict[str, Any]) -> tuple[str, ...] | None:
+def _read_authorities(query: dict[str, JSON]) -> tuple[str, ...] | None:
     """The key identifiers that are asked for; other kinds of lists are not known."""
     if "trusted_authorities" not in query:
         return None
@@ -223,7 +227,7 @@ def _read_authorities(query: dict[str, Any]) -> tuple[str, ...] | None:
     )
 
 
-def _list_in(part: Any, name: str, limit: int) -> list[Any]:
+def _list_in(part: JSON, name: str, limit: int) -> list[JSON]:
     """The list of this name, empty without one. PeerError `bad_token`."""
     found = part.get(name, []) if isinstance(part, dict) else None
     if not isinstance(found, list) or len(found) > limit:

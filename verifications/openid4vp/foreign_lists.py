@@ -7,13 +7,13 @@ trust anchor of the verifier.
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from time import monotonic
-from typing import Any
 
 from django.core.cache import cache
 from django.db import connection
 
 from core.errors import AgencyError, PeerError, Unavailable
 from core.net import http
+from core.text.bounded_json import JSON
 from core.work import network_reads
 from credentials.openid4vci.foreign_calls import is_own
 from verifications.openid4vp.queries import Query
@@ -36,7 +36,7 @@ class ListReader:
         self.started = monotonic()
         self.texts: dict[str, str | AgencyError] = {}
 
-    def find_status(self, listed: Mapping[str, Any], query: Query) -> int:
+    def find_status(self, listed: Mapping[str, JSON], query: Query) -> int:
         """The status at a place of a list. PeerError, Unavailable if it has none."""
         address = address_of(listed)
         text = self.texts.get(address) or cache.get(name_of(address))
@@ -72,7 +72,7 @@ class ListReader:
         return response.body.decode("latin-1")
 
 
-def find_kept_status(listed: Mapping[str, Any], query: Query) -> int:
+def find_kept_status(listed: Mapping[str, JSON], query: Query) -> int:
     """The status by a list that was read before. ListNeeded if none was."""
     text = cache.get(name_of(address_of(listed)))
     if text is None:
@@ -80,7 +80,7 @@ def find_kept_status(listed: Mapping[str, Any], query: Query) -> int:
     return status_in(text, listed, query)[0]
 
 
-def status_in(text: str, listed: Mapping[str, Any], query: Query) -> tuple[int, float]:
+def status_in(text: str, listed: Mapping[str, JSON], query: Query) -> tuple[int, float]:
     """The status at a place of a list, and for how many seconds the list is kept.
 
     Its signer stands below the anchors of the query.
@@ -95,7 +95,7 @@ def status_in(text: str, listed: Mapping[str, Any], query: Query) -> tuple[int, 
     return found.status_of(listed.get("idx")), min(found.ttl or 0, left)
 
 
-def address_of(listed: Mapping[str, Any]) -> str:
+def address_of(listed: Mapping[str, JSON]) -> str:
     address = listed.get("uri")
     if not isinstance(address, str) or len(address) > MAX_ADDRESS:
         raise status_token.bad_list("its address is no text, or too long")

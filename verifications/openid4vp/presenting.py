@@ -32,6 +32,7 @@ from core.errors import (
     Unavailable,
     WrongState,
 )
+from core.text.bounded_json import JSON
 from core.work import network_reads, transactions
 from credentials.models import Credential, CredentialFormat
 from credentials.openid4vci.errors import ProtocolError
@@ -39,14 +40,14 @@ from credentials.openid4vci.foreign_calls import Calls, is_own, is_secure, json_
 from credentials.openid4vci.holding import HostedLists, thread_of
 from credentials.openid4vci.issuers import find_hosted
 from tenants import vault
-from verifications.models import Verification
+from verifications.models import Unsent, Verification
 from verifications.openid4vp import answers, dcql, requests
 from verifications.openid4vp.dcql import Wanted
 from verifications.openid4vp.queries import FORMAT
 from verifications.proofs.policy import Policy, PolicyItem, Restriction
 from verifications.proofs.presentation_reading import Answer, Value
 from verifications.proofs.proof_items import Item
-from verifications.proofs.proof_values import proof_entry
+from verifications.proofs.proof_values import Proof, proof_entry
 from verifications.proofs.request_reading import ProofRequest
 from verifications.proofs.selection import Selection
 from wallets.anoncreds import normalise_name
@@ -260,7 +261,7 @@ def _name_of_stranger(leaf: certificates.Certificate, address: str) -> str:
 
 
 def _is_named(
-    client_id: str, leaf: certificates.Certificate, body: dict[str, Any]
+    client_id: str, leaf: certificates.Certificate, body: dict[str, JSON]
 ) -> bool:
     """Whether a certificate is that of a client_id (OpenID4VP section 5.9.3)."""
     kind, _, name = client_id.partition(":")
@@ -292,7 +293,7 @@ def _check_foreign(body: dict[str, Any], read_at: str | None) -> None:
         raise signing.bad_token("it has expired")
 
 
-def _encryption_of(body: dict[str, Any]) -> tuple[dict[str, Any], str]:
+def _encryption_of(body: dict[str, Any]) -> tuple[signing.JWK, str]:
     """The key and the algorithm for the answer. PeerError `answer_not_encrypted`."""
     refused = PeerError(
         "answer_not_encrypted",
@@ -493,7 +494,7 @@ def _prepare_sending(
     verification: Verification,
     request: Request,
     selections: Sequence[Selection] | None,
-) -> dict[str, Any]:
+) -> Unsent:
     """Store what is going to be sent. 409 `answer_in_progress` while another call sends.
 
     What was made a moment ago for the same credentials stays: a verifier that has it
@@ -501,28 +502,27 @@ def _prepare_sending(
     wallet.
     """
     now = time.time()
-    former = vault.unseal(verification, "presentation") or {}
-    if former.get("until", 0) > now:
+    former: Unsent | None = vault.unseal(verification, "presentation")
+    if former and former["until"] > now:
         raise InProgress(
             "answer_in_progress",
             "The answer is being sent. Read the verification again in a moment.",
         )
-    repeat = bool(former)
-    pending: dict[str, Any] = {"until": now + SENDING_SECONDS, "is_repeat": repeat}
-    if _is_same_choice(former, request, selections, now):
+    until = now + SENDING_SECONDS
+    pending: Unsent = {"until": until, "is_repeat": former is not None}
+    if former and _is_same_choice(former, request, selections, now):
         pending = former | pending
     else:
         chosen = _choose(verification, request, selections)
         vp_token, proof = _present(request, chosen)
         ids = {name: str(row.pk) for name, (row, _) in chosen.items()}
-        made = {"vp_token": vp_token, "proof": proof, "made_at": now, "chosen": ids}
-        pending |= made
+        pending |= {"vp_token": vp_token, "proof": proof, "made_at": now, "chosen": ids}
     verification.keep_unsent(pending)
     return pending
 
 
 def _is_same_choice(
-    former: dict[str, Any],
+    former: Unsent,
     request: Request,
     selections: Sequence[Selection] | None,
     now: float,
@@ -536,7 +536,7 @@ def _is_same_choice(
 
 
 def _send_elsewhere(
-    verification: Verification, request: Request, pending: dict[str, Any]
+    verification: Verification, request: Request, pending: Unsent
 ) -> Verification:
     answer = {"vp_token": pending["vp_token"], "state": request.body.get("state")}
     is_repeat = pending["is_repeat"]
@@ -559,7 +559,7 @@ def _send_elsewhere(
     return verification
 
 
-def _post_answer(request: Request, answer: dict[str, Any]) -> None:
+def _post_answer(request: Request, answer: dict[str, JSON]) -> None:
     """Send an answer to a verifier elsewhere. 409 `verifier_refused`. See Calls."""
     form = {"response": _encrypt(request, answer)}
     response = Calls("verifier").post_form(request.body["response_uri"], form)
@@ -651,10 +651,10 @@ def _find_answered(wallet: Wallet, link: str) -> Verification | None:
 
 def _present(
     request: Request, chosen: dict[str, tuple[Credential, sd_jwt.Credential]]
-) -> tuple[dict[str, Any], dict[str, Any]]:
+) -> tuple[dict[str, JSON], Proof]:
     """The `vp_token` of an answer, and what it shows of each item."""
-    vp_token: dict[str, Any] = {}
-    proof: dict[str, Any] = {}
+    vp_token: dict[str, JSON] = {}
+    proof: Proof = {}
     items = {
         one.policy_name: one for one in ProofRequest.of_policy(request.policy).items
     }
@@ -747,7 +747,7 @@ def _bad_selection(code: str, name: str, why: str) -> Invalid:
     return Invalid(code, message, {"parameters": [message]})
 
 
-def _encrypt(request: Request, answer: dict[str, Any]) -> str:
+def _encrypt(request: Request, answer: dict[str, JSON]) -> str:
     jwk, encoding = _encryption_of(request.body)
     plaintext = json.dumps(
         {name: one for name, one in answer.items() if one is not None}
@@ -756,7 +756,7 @@ def _encrypt(request: Request, answer: dict[str, Any]) -> str:
     return encryption.encrypt(plaintext.encode(), jwk, encoding, key_id)
 
 
-def _send(request: Request, answer: dict[str, Any]) -> None:
+def _send(request: Request, answer: dict[str, JSON]) -> None:
     """Give an answer to the verifier here."""
     text = _encrypt(request, answer)
     hosted = _find_hosted_request(request.body["response_uri"])

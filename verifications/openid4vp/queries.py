@@ -11,6 +11,7 @@ from itertools import islice, product
 from typing import Any, Self
 
 from core.errors import Conflict
+from core.text.bounded_json import JSON
 from verifications.proofs.policy import (
     Policy,
     PolicyItem,
@@ -71,7 +72,7 @@ class Source:
     derived: tuple[DerivedClaim, ...] = ()
 
     @property
-    def key(self) -> tuple[Any, ...]:
+    def key(self) -> tuple[str, str, tuple[str, ...]]:
         return self.vct, self.issuer, self.anchors
 
     def claim_of(self, attribute: str) -> str | None:
@@ -111,7 +112,7 @@ class Query:
         found = (one for one in self.demands if one.policy_name == policy_name)
         return next(found, None)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, JSON]:
         return asdict(self)
 
     @classmethod
@@ -128,24 +129,25 @@ class Query:
         anchors = tuple(body["anchors"])
         return cls(**{**body, "anchors": anchors, "demands": demands})
 
-    def to_dcql(self) -> dict[str, Any]:
+    def to_dcql(self) -> dict[str, JSON]:
         """The query as wallets read it."""
-        shown: dict[str, dict[str, Any]] = {}
+        shown: dict[str, dict[str, JSON]] = {}
         for demand in self.demands:
             for claim in demand.claims.values():
                 shown.setdefault(claim, {"path": [claim]})
             for claim, values in self._required_values(demand).items():
                 shown.setdefault(claim, {"path": [claim]})["values"] = values
         proofs = [one.proven_by for one in self.demands if one.proven_by]
-        members: dict[str, Any] = {"claims": list(shown.values())}
+        claims = list(shown.values())
+        members: dict[str, JSON]
         if any(len(one) > 1 for one in proofs):
-            members = _with_claim_sets(list(shown.values()), proofs)
+            members = _with_claim_sets(claims, proofs)
         else:
-            members["claims"] += [proof_of(one[0]) for one in proofs]
-        meta = {"vct_values": [self.vct]}
+            members = {"claims": [*claims, *(proof_of(one[0]) for one in proofs)]}
+        meta: dict[str, JSON] = {"vct_values": [self.vct]}
         return {"id": self.id, "format": FORMAT, "meta": meta, **members}
 
-    def _required_values(self, demand: Demand) -> dict[str, list[Any]]:
+    def _required_values(self, demand: Demand) -> dict[str, list[JSON]]:
         """The values that one claim must have, if all alternatives require that one."""
         claims = {claim for claim, _ in demand.required}
         if len(claims) != 1:
@@ -207,10 +209,10 @@ def _too_many(item: PolicyItem) -> Conflict:
     )
 
 
-def write_dcql(queries: Sequence[Query]) -> dict[str, Any]:
+def write_dcql(queries: Sequence[Query]) -> dict[str, JSON]:
     """Return the `dcql_query` of a request."""
-    body: dict[str, Any] = {"credentials": [one.to_dcql() for one in queries]}
-    options: dict[int, list[list[str]]] = {}
+    body: dict[str, JSON] = {"credentials": [one.to_dcql() for one in queries]}
+    options: dict[int, list[JSON]] = {}
     for one in queries:
         options.setdefault(one.group, []).append([one.id])
     if len(options) < len(queries):
@@ -227,7 +229,7 @@ def _allowed_sources(
     sources_of: Callable[[Restriction], Sequence[Source]],
 ) -> Allowed:
     """Each kind of credential once, with the alternatives that allow it."""
-    found: dict[Any, tuple[Source, list[Restriction]]] = {}
+    found: dict[tuple[str, str, tuple[str, ...]], tuple[Source, list[Restriction]]] = {}
     for restriction in restrictions:
         for source in sources_of(restriction):
             found.setdefault(source.key, (source, []))[1].append(restriction)
@@ -305,13 +307,13 @@ def _proofs_of(
     return (implied[0].name,) if implied else ()
 
 
-def proof_of(claim: str) -> dict[str, Any]:
+def proof_of(claim: str) -> dict[str, JSON]:
     return {"path": [claim], "values": [True]}
 
 
 def _with_claim_sets(
-    shown: list[dict[str, Any]], proofs: Sequence[Sequence[str]]
-) -> dict[str, Any]:
+    shown: list[dict[str, JSON]], proofs: Sequence[Sequence[str]]
+) -> dict[str, JSON]:
     """The members of a query of which several claims may prove a predicate."""
     names = list(dict.fromkeys(name for one in proofs for name in one))
     claims = [
@@ -324,10 +326,10 @@ def _with_claim_sets(
         [*always, *dict.fromkeys(ids[name] for name in chosen)]
         for chosen in islice(product(*proofs), MAX_CLAIM_SETS)
     ]
-    return {"claims": claims, "claim_sets": sets}
+    return {"claims": [*claims], "claim_sets": [*sets]}
 
 
-def typed(text: str, kind: str | None) -> list[Any]:
+def typed(text: str, kind: str | None) -> list[JSON]:
     """The values in JSON that a text may be. kind: the declared type, if known."""
     if kind == "date" and len(text) == 8:
         return [f"{text[:4]}-{text[4:6]}-{text[6:]}"]
@@ -337,7 +339,7 @@ def typed(text: str, kind: str | None) -> list[Any]:
         return [int(text)] if is_whole else []
     if kind == "boolean":
         return [text == "true"]
-    guesses: list[Any] = [text]
+    guesses: list[JSON] = [text]
     if kind is None and is_whole:
         guesses.append(int(text))
     if kind is None and text in ("true", "false"):

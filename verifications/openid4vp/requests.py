@@ -5,7 +5,6 @@ Each request has a nonce, a state and a key of its own, to which its answer is e
 
 import secrets
 from functools import partial
-from typing import Any
 from urllib.parse import urlencode
 from uuid import UUID, uuid4
 
@@ -13,6 +12,7 @@ from connections.didcomm.formats import HLINDY, MessageFormat
 from connections.exchange import Exchange
 from connections.protocols import connectionless
 from core.database.compiled_sql import CompiledQuery
+from core.text.bounded_json import JSON
 from core.work import network_reads, transactions
 from credentials.models import CredentialFormat
 from tenants import vault
@@ -30,7 +30,7 @@ OPENID4VP = "openid4vp"
 TYP = "oauth-authz-req+jwt"
 AUDIENCE = "https://self-issued.me/v2"  # of a request to a wallet that is not known
 KEY_ID = "answer"
-FORMATS = {
+FORMATS: dict[str, JSON] = {
     queries.FORMAT: {"sd-jwt_alg_values": ["ES256"], "kb-jwt_alg_values": ["ES256"]}
 }
 
@@ -134,12 +134,13 @@ def sign_request(verification: Verification, wallet_nonce: str | None) -> str:
     answer_key = vault.unseal(verification, "answer_key")
     connection = verification.require_connection()
     secret = signing.decode_base64url(answer_key["secret"])
-    jwk = signing.public_jwk_of(secret) | {
+    jwk: dict[str, JSON] = {
+        **signing.public_jwk_of(secret),
         "use": "enc",
         "alg": "ECDH-ES",
         "kid": KEY_ID,
     }
-    request: dict[str, Any] = {
+    request: dict[str, JSON] = {
         "client_id": answer_key["client_id"],
         "response_type": "vp_token",
         "response_mode": "direct_post.jwt",

@@ -23,9 +23,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property, partial
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypeGuard
 
 from core.errors import PeerError, Unavailable
+from core.text.bounded_json import JSON
 from credentials.models.definition_format import text_of
 from verifications.openid4vp.queries import FORMAT, Demand, Query
 from verifications.proofs import failures
@@ -34,7 +35,7 @@ from verifications.proofs.failures import Failure
 from verifications.proofs.policy import Policy
 from verifications.proofs.presentation_reading import Answer, Value
 from verifications.proofs.proof_items import Item
-from verifications.proofs.proof_values import proof_entry
+from verifications.proofs.proof_values import Proof, ProofEntry, proof_entry
 from verifications.proofs.request_reading import ProofRequest
 from wallets.jose import certificates, sd_jwt, signing
 from wallets.jose.certificates import Certificate
@@ -52,7 +53,7 @@ class Trust(NamedTuple):
 
     authorities: Sequence[Certificate]
     key_of_issuer: Mapping[str, str]
-    status_of: Callable[[Mapping[str, Any], Query], int]
+    status_of: Callable[[Mapping[str, JSON], Query], int]
 
 
 @dataclass
@@ -144,7 +145,7 @@ class Presented:
 def judge_answer(
     policy: Policy,
     queries: Sequence[Query],
-    vp_token: Any,
+    vp_token: JSON,
     audience: str,
     nonce: str,
     now: float,
@@ -306,7 +307,7 @@ def _failure_of(call: Callable[[], object], failure: Failure) -> Failure | None:
     return None
 
 
-def _is_well_formed(vp_token: Any) -> bool:
+def _is_well_formed(vp_token: JSON) -> TypeGuard[dict[str, list[str]]]:
     return isinstance(vp_token, dict) and all(
         isinstance(one, list) and len(one) == 1 and isinstance(one[0], str)
         for one in vp_token.values()
@@ -315,14 +316,14 @@ def _is_well_formed(vp_token: Any) -> bool:
 
 def _proof_of(
     items: Sequence[Item], answers: Mapping[str, Answered], is_valid: bool
-) -> dict[str, dict[str, Any]]:
+) -> Proof:
     return {
         item.policy_name: _proof_entry(item, answers.get(item.policy_name), is_valid)
         for item in items
     }
 
 
-def _proof_entry(item: Item, answered: Answered | None, is_valid: bool) -> dict:
+def _proof_entry(item: Item, answered: Answered | None, is_valid: bool) -> ProofEntry:
     """The item's entry in `proof`, as that of AnonCreds."""
     shown: list[Answer] = []
     if answered and (credential := answered.presented.credential):

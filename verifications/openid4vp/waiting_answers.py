@@ -1,8 +1,11 @@
 """Answers that wait for status lists of other issuers: read and judged by a worker."""
 
+from collections.abc import Mapping
+
 from django.db.models import Q
 
 from core.errors import WrongState
+from core.text.bounded_json import JSON
 from core.work import transactions
 from core.work.leases import LostLease, work_on
 from core.work.loop import ThreadedLoop
@@ -11,6 +14,7 @@ from tenants import vault
 from verifications.models import Verification, WaitingAnswer
 from verifications.openid4vp.answers import judge
 from verifications.openid4vp.foreign_lists import ListReader
+from verifications.openid4vp.queries import Query
 from wallets.jose import status_token
 
 THREADS = 8
@@ -72,7 +76,7 @@ def judge_waiting(job: WaitingAnswer) -> None:
             return
 
 
-def give_up(listed: object, query: object) -> int:
+def give_up(listed: Mapping[str, JSON], query: Query) -> int:
     """The status after attempts that failed by a fault of ours."""
     raise status_token.bad_list("it cannot be judged")
 
