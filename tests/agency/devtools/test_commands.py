@@ -47,12 +47,22 @@ def test_an_unknown_process_is_one_sentence() -> None:
     assert "Say which to start: web, stream, worker, deliver, beat." in done.stderr
 
 
-def test_starting_a_process_does_not_load_the_product_twice() -> None:
-    command = [sys.executable, "-X", "importtime", "manage.py", "start", "wep"]
+def modules_of(*arguments: str) -> set[str]:
+    """The modules that a command loads."""
+    command = [sys.executable, "-X", "importtime", "manage.py", *arguments]
     said = subprocess.run(command, cwd=ROOT, capture_output=True, text=True).stderr
-    loaded = {line.rpartition("|")[2].strip() for line in said.splitlines()}
+    return {line.rpartition("|")[2].strip() for line in said.splitlines()}
+
+
+def test_starting_a_process_does_not_load_the_product_twice() -> None:
+    loaded = modules_of("start", "wep")
     assert "agency.command_line" in loaded
     assert not loaded & {"django", "celery", "psycopg", "agency.celery"}
+
+
+def test_a_command_does_not_load_the_routes() -> None:
+    loaded = modules_of("verify_keys")
+    assert "tenants.sealed_columns" in loaded and "agency.urls" not in loaded
 
 
 def test_compose_keeps_data_in_volumes_and_secrets_out_of_the_file() -> None:
