@@ -114,8 +114,10 @@ def same_server(url: str, name: str) -> str:
 
 
 def eventually(what: Callable[[], object], seconds: float = 30) -> None:
-    """Wait until `what` returns a true value."""
-    deadline = time.monotonic() + seconds
+    """Wait until `what` returns a true value. Asking takes half of the time at most."""
+    began = asked = time.monotonic()
     while not what():
-        assert time.monotonic() < deadline, "it does not come to this"
-        time.sleep(0.1)
+        now = time.monotonic()
+        assert now < began + seconds, "it does not come to this"
+        time.sleep(max(0.1, now - asked))
+        asked = time.monotonic()
