@@ -6,6 +6,7 @@ from typing import Any, ClassVar, Protocol
 from django.db import connection
 
 from core.database import clock
+from core.database.columns import Columns, ColumnValue
 from core.database.compiled_sql import update_rows
 from core.errors import WrongState
 
@@ -19,7 +20,7 @@ class MovedRow(Protocol):
 
     pk: Any
     TRANSITIONS: ClassVar[Transitions]
-    AT_MOVE: dict[str, Any]  # further columns that each transition sets
+    AT_MOVE: Columns  # further columns that each transition sets
 
     @property
     def role(self) -> str: ...
@@ -38,7 +39,9 @@ class MovedRow(Protocol):
     def emit_event(self) -> None: ...
 
 
-def move(obj: MovedRow, sources: Sequence[str], target: str, **changes: Any) -> None:
+def move(
+    obj: MovedRow, sources: Sequence[str], target: str, **changes: ColumnValue
+) -> None:
     """Move the object from one of `sources` to `target`, by one guarded UPDATE.
 
     Call it inside atomic(), after the lock of the connection (`obj.is_locked`), for
@@ -61,12 +64,13 @@ def move(obj: MovedRow, sources: Sequence[str], target: str, **changes: Any) -> 
             raise RuntimeError(f"no {obj.role} moves from {source} to {target}")
     if obj.state not in sources:
         raise WrongState(obj, sources, read_state(obj)[0])
+    sequence = obj.sequence
     changes |= obj.AT_MOVE | {
         "state": target,
         "updated_at": clock.now(),
-        "sequence": obj.sequence + 1,
+        "sequence": sequence + 1,
     }
-    while not _update_if_at(obj, sources, changes["sequence"] - 1, changes):
+    while not _update_if_at(obj, sources, sequence, changes):
         state, sequence = read_state(obj)
         if state not in sources:
             raise WrongState(obj, sources, state)
@@ -89,7 +93,10 @@ def sources_of(transitions: Transitions, target: str) -> tuple[str, ...]:
 
 
 def _update_if_at(
-    obj: MovedRow, sources: Sequence[str], sequence: int, changes: dict[str, Any]
+    obj: MovedRow,
+    sources: Sequence[str],
+    sequence: int,
+    changes: Columns,
 ) -> int:
     """Update the row if it is in one of the states at this sequence. 0 if not."""
     model: Any = type(obj)

@@ -5,6 +5,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from django.core.files.base import File
 from django.core.files.storage import FileSystemStorage
 
 UNFINISHED = "unfinished"
@@ -21,7 +22,7 @@ class DurableStorage(FileSystemStorage):
     def __init__(self, **options: Any) -> None:
         super().__init__(**{"allow_overwrite": True, **options})
 
-    def _save(self, name: str, content: Any) -> str:
+    def _save(self, name: str, content: File) -> str:
         path = Path(self.path(name))
         unfinished = Path(self.location, UNFINISHED)
         for folder in (path.parent, unfinished):

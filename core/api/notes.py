@@ -3,15 +3,16 @@
 import unicodedata
 from collections.abc import Mapping
 from functools import cache
-from typing import Any, TypeVar
+from typing import Any, TypeVar, Unpack
 
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from core.api.exceptions import flatten_errors
 from core.api.pagination import ListQuery
-from core.api.serializers import METADATA, Contract, Parameters
+from core.api.serializers import METADATA, Contract, FieldOptions, Parameters
 from core.errors import Invalid
+from core.text.bounded_json import JSON
 from tenants.models import NotedRow, Notes
 from tenants.models.notes import MAX_PAIRS, MAX_REFERENCE, merge_pairs
 
@@ -36,7 +37,7 @@ class LineField(serializers.CharField):
         "control": "Leave out control characters and breaks of lines."
     }
 
-    def to_internal_value(self, data: Any) -> str:
+    def to_internal_value(self, data: str) -> str:
         text = super().to_internal_value(data)
         if any(unicodedata.category(one) in ("Cc", "Zl", "Zp") for one in text):
             self.fail("control")
@@ -63,11 +64,11 @@ class MetadataField(serializers.DictField):
         "key": f"Give each key 1 to {MAX_KEY} printable characters."
     }
 
-    def __init__(self, **options: Any) -> None:
+    def __init__(self, **options: Unpack[FieldOptions]) -> None:
         text = LineField(max_length=MAX_TEXT, trim_whitespace=False, allow_null=True)
         super().__init__(child=text, **options)
 
-    def to_internal_value(self, data: Any) -> Any:
+    def to_internal_value(self, data: dict[str, JSON]) -> dict[str, str | None]:
         if isinstance(data, dict) and not all(
             1 <= len(name) <= MAX_KEY and name.isprintable() for name in data
         ):
@@ -115,7 +116,7 @@ def check_notes(members: Mapping[str, Any]) -> tuple[Notes, dict[str, list[str]]
 
 
 @cache
-def note_fields() -> dict[str, Any]:
+def note_fields() -> dict[str, serializers.Field]:
     return dict(NotesParameters().fields)
 
 

@@ -6,7 +6,7 @@ list is read by `updatedAt` moves in the list, as it should.
 """
 
 from collections.abc import Mapping
-from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
+from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar, Unpack
 
 from django.conf import settings
 from django.db.models import BinaryField, F, Model, Q, QuerySet, Value
@@ -17,7 +17,7 @@ from drf_spectacular.utils import OpenApiParameter
 from rest_framework import serializers
 
 from core.api import hints
-from core.api.serializers import IntegerField, SharedFields
+from core.api.serializers import IntegerField, SharedFields, TextOptions
 from core.database.collation import case_insensitive
 from core.database.uuids import smallest_uuid7, unix_milliseconds
 from core.errors import Invalid
@@ -37,8 +37,8 @@ Joined: TypeAlias = "Mapping[str, Joined]"
 class PrefixField(serializers.CharField):
     """The beginning of a name, in any case."""
 
-    def __init__(self, **options: Any):
-        super().__init__(max_length=200, required=False, **options)
+    def __init__(self, **options: Unpack[TextOptions]):
+        super().__init__(max_length=200, **options)
 
     def run_validation(self, data: Any = serializers.empty) -> Lower:
         return Lower(Value(super().run_validation(data)))
@@ -100,7 +100,9 @@ class NamedQuery(ListQuery):
     sorts = BY_CREATION | BY_NAME
     named = "name"
     name = PrefixField(
-        source="folded_name__startswith", help_text="Its beginning, in any case."
+        source="folded_name__startswith",
+        required=False,
+        help_text="Its beginning, in any case.",
     )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from functools import cache, cached_property, wraps
 from operator import attrgetter
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypedDict, TypeVar, Unpack
 
 from django.http import HttpRequest
 from drf_spectacular.utils import extend_schema_field
@@ -33,6 +33,19 @@ NO_IDENTIFIER = (
 
 Shown = TypeVar("Shown")  # the object that a response shows
 Value = TypeVar("Value")
+
+
+class FieldOptions(TypedDict, total=False):
+    """Options that a field of ours passes on to that of REST framework."""
+
+    source: str
+    required: bool
+    allow_null: bool
+    help_text: str
+
+
+class TextOptions(FieldOptions, total=False):
+    allow_blank: bool
 
 
 class Member(NamedTuple):
@@ -228,7 +241,7 @@ class IdentifierField(serializers.CharField):
     there.
     """
 
-    def __init__(self, **options: Any) -> None:
+    def __init__(self, **options: Unpack[TextOptions]) -> None:
         super().__init__(trim_whitespace=False, **options)
         self.error_messages |= {"blank": NO_IDENTIFIER, "invalid": NO_IDENTIFIER}
 

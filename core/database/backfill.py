@@ -1,15 +1,14 @@
 """Change many rows in small transactions, while the services use their table."""
 
-from typing import Any
-
-from django.db.models import QuerySet
+from django.db.models import Model, QuerySet
 
 from core import faults
+from core.database.columns import ColumnValue
 
 BATCH_ROWS = 1000
 
 
-def update_in_batches(rows: QuerySet[Any], **changes: Any) -> int:
+def update_in_batches(rows: QuerySet[Model], **changes: ColumnValue) -> int:
     """Set columns of `rows`, in the order of their keys. Return the number of rows.
 
     Each batch is one UPDATE. Call it outside of a transaction, in a migration with

@@ -18,8 +18,10 @@ from django.db import (
 from django.db.backends.base.base import NO_DB_ALIAS
 from django.db.backends.postgresql import base, operations
 from django.db.utils import DatabaseErrorWrapper
+from psycopg.abc import Params
 from psycopg.postgres import types
 from psycopg.pq import Format
+from psycopg.rows import TupleRow
 
 from core.call import this_call
 from core.database import clock, refused_writes, sessions, shortcuts
@@ -47,9 +49,9 @@ TIME_LOADER: Any = psycopg.adapters.get_loader(types["timestamptz"].oid, Format.
 
 # With each connection, of psycopg, before anybody uses it, and when it leads to another
 # server than before.
-when_opened: Hook[[psycopg.Connection[Any]], None] = Hook()
+when_opened: Hook[[psycopg.Connection[TupleRow]], None] = Hook()
 # Whether the connection leads to a server that has taken over and is not recorded.
-is_server_new: Hook[[psycopg.Connection[Any]], bool] = Hook()
+is_server_new: Hook[[psycopg.Connection[TupleRow]], bool] = Hook()
 
 
 class ServerChanged(OperationalError):
@@ -103,14 +105,14 @@ class DatabaseWrapper(base.DatabaseWrapper):
             self._connection_pools.setdefault(self.alias, pool)
         return self._connection_pools[self.alias]
 
-    def _configure_connection(self, connection: psycopg.Connection[Any]) -> bool:
+    def _configure_connection(self, connection: psycopg.Connection[TupleRow]) -> bool:
         sessions.adapt_to_pooler(connection)
         limit_response_time(connection)
         clock.read(connection)
         when_opened(connection)
         return super()._configure_connection(connection)  # type: ignore[misc]
 
-    def execute(self, sql: str, parameters: Any = None) -> Any:
+    def execute(self, sql: str, parameters: Params | None = None) -> Any:
         """Execute a statement, and return a cursor with its result.
 
         Opens the connection if there is none. Raises Django's database errors. The
@@ -182,7 +184,7 @@ def our_database() -> DatabaseWrapper:
     return cast(DatabaseWrapper, connections[DEFAULT_DB_ALIAS])
 
 
-def fetch_rows(sql: str, parameters: Any) -> list[Any]:
+def fetch_rows(sql: str, parameters: Params | None) -> list[TupleRow]:
     """Return the rows, as tuples, of a statement that is executed often.
 
     In the caller's transaction, if there is one. Raises Django's database errors.
@@ -192,7 +194,7 @@ def fetch_rows(sql: str, parameters: Any) -> list[Any]:
         return database.execute(sql, parameters).fetchall()
 
 
-def count_rows(sql: str, parameters: Any) -> int:
+def count_rows(sql: str, parameters: Params) -> int:
     """Return how many rows a statement that is executed often has written."""
     return our_database().execute(sql, parameters).rowcount
 

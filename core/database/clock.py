@@ -8,10 +8,11 @@ asks nobody. Tests set the clock by replacing now().
 
 import time
 from datetime import UTC, datetime, timedelta
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import psycopg
 from django.db import connection
+from psycopg.rows import TupleRow
 
 # Two processes that read the clock disagree by milliseconds. A claim takes for due what
 # another process has just made due, so it looks so far ahead.
@@ -61,7 +62,7 @@ def now() -> datetime:
     return datetime.fromtimestamp(reading.ahead + seconds_since_start(), UTC)
 
 
-def read(connection: psycopg.Connection[Any]) -> None:
+def read(connection: psycopg.Connection[TupleRow]) -> None:
     """Read PostgreSQL's clock, in one statement."""
     global reading
     began = seconds_since_start()

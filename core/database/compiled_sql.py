@@ -6,7 +6,7 @@ CompiledQuery keeps what Django's own compiler has made of a queryset; `insert_r
 tests/core/test_compiled_sql.py compares each of them.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cached_property, lru_cache
 from typing import Any, Generic, TypeVar
 from uuid import UUID
@@ -14,11 +14,13 @@ from uuid import UUID
 from django.db import IntegrityError, connection, models, transaction
 from django.db.models.query import get_related_populators
 from psycopg import Binary
+from psycopg.rows import TupleRow
 from psycopg.sql import Literal
 from psycopg.types.json import Jsonb
 
 from core.database import shortcuts
 from core.database.base import count_rows, fetch_rows
+from core.database.columns import ColumnValue
 
 Row = TypeVar("Row", bound=models.Model)
 ALIAS = "default"
@@ -49,7 +51,7 @@ class CompiledQuery(Generic[Row]):
         self.build, self.types = build, types
         self.every.append(self)
 
-    def all(self, *values: Any) -> list[Row]:
+    def all(self, *values: ColumnValue) -> list[Row]:
         """The rows for these values of the parameters."""
         if not shortcuts.are_used:
             return list(self.build(*values))
@@ -57,7 +59,7 @@ class CompiledQuery(Generic[Row]):
         rows = fetch_rows(plan.sql, plan.parameters(values))
         return [plan.to_object(row) for row in plan.convert(rows)]
 
-    def first(self, *values: Any) -> Row | None:
+    def first(self, *values: ColumnValue) -> Row | None:
         """The first row that the database returns: for queries that match one."""
         return next(iter(self.all(*values)), None)
 
@@ -66,7 +68,7 @@ class CompiledQuery(Generic[Row]):
         return _Plan(self.build, [marker_of(*one) for one in enumerate(self.types)])
 
 
-def marker_of(index: int, kind: type) -> Any:
+def marker_of(index: int, kind: type) -> ColumnValue:
     """A value that stands for a parameter while the SQL is built."""
     if kind is UUID:
         return UUID(int=2**127 + index)
@@ -83,7 +85,7 @@ def plain_value(value: Any) -> Any:
     return value.obj if isinstance(value, (Jsonb, Binary)) else value
 
 
-def literal(value: Any) -> str:
+def literal(value: ColumnValue) -> str:
     """A constant as a part of the statement.
 
     PostgreSQL plans a prepared statement once, for whatever parameters. It uses an
@@ -96,7 +98,7 @@ def literal(value: Any) -> str:
 class _Plan:
     """What Django's compiler knows of a queryset."""
 
-    def __init__(self, build: Callable[..., Any], markers: list[Any]) -> None:
+    def __init__(self, build: Callable[..., Any], markers: list[ColumnValue]) -> None:
         self.compiler = build(*markers).query.get_compiler(ALIAS)
         sql, values = self.compiler.as_sql()
         self.sql, *rest = sql.split("%s")
@@ -118,16 +120,16 @@ class _Plan:
             expression for expression, *_ in select
         )
 
-    def parameters(self, values: tuple[Any, ...]) -> list[Any]:
+    def parameters(self, values: tuple[ColumnValue, ...]) -> list[Any]:
         stored = [Jsonb(one) if type(one) is dict else one for one in values]
         return [stored[index] for index in self.places]
 
-    def convert(self, rows: list[Any]) -> Any:
+    def convert(self, rows: list[TupleRow]) -> Any:
         if not self.converters:
             return rows
         return self.compiler.apply_converters(rows, self.converters)
 
-    def to_object(self, row: Any) -> Any:
+    def to_object(self, row: TupleRow) -> Any:
         found = self.model.from_db(ALIAS, self.names, row[self.slice])
         for related in self.related:
             related.populate(row, found)
@@ -166,7 +168,9 @@ def _insert_by_django(row: models.Model, ignore_conflict: bool) -> bool:
 
 
 def update_rows(
-    model: type[models.Model], where: dict[str, Any], changes: dict[str, Any]
+    model: type[models.Model],
+    where: Mapping[str, ColumnValue],
+    changes: Mapping[str, ColumnValue],
 ) -> int:
     """Update the columns of the rows that match; return how many did.
 
@@ -188,7 +192,7 @@ def update_rows(
     return count_rows(sql, [*values, *where.values()])
 
 
-def _prepare(field: Any, value: Any) -> Any:
+def _prepare(field: Any, value: ColumnValue) -> Any:
     """What the statement gets for a value of a field, as Django's field says.
 
     Of these types the field returns the value itself, after a dozen calls.

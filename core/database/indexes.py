@@ -2,9 +2,10 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
 from django.contrib.postgres.operations import AddIndexConcurrently
+from django.db.backends.base.schema import BaseDatabaseSchemaEditor
+from django.db.migrations.state import ProjectState
 
 
 class BuildIndex(AddIndexConcurrently):
@@ -15,7 +16,11 @@ class BuildIndex(AddIndexConcurrently):
     """
 
     def database_forwards(
-        self, app_label: str, schema_editor: Any, from_state: Any, to_state: Any
+        self,
+        app_label: str,
+        schema_editor: BaseDatabaseSchemaEditor,
+        from_state: ProjectState,
+        to_state: ProjectState,
     ) -> None:
         with unlimited_waiting(schema_editor):
             if self.is_missing(schema_editor):
@@ -23,7 +28,7 @@ class BuildIndex(AddIndexConcurrently):
                     app_label, schema_editor, from_state, to_state
                 )
 
-    def is_missing(self, schema_editor: Any) -> bool:
+    def is_missing(self, schema_editor: BaseDatabaseSchemaEditor) -> bool:
         """Return whether there is no such index, after dropping an invalid one."""
         with schema_editor.connection.cursor() as cursor:
             cursor.execute(
@@ -37,7 +42,7 @@ class BuildIndex(AddIndexConcurrently):
 
 
 @contextmanager
-def unlimited_waiting(schema_editor: Any) -> Iterator[None]:
+def unlimited_waiting(schema_editor: BaseDatabaseSchemaEditor) -> Iterator[None]:
     schema_editor.execute("SET lock_timeout = 0")
     try:
         yield

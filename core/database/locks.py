@@ -1,11 +1,13 @@
 """The tables that a migration changes, locked without a deadlock."""
 
 import time
-from typing import Any
 
 from django.conf import settings
 from django.db import OperationalError, transaction
+from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.backends.base.schema import BaseDatabaseSchemaEditor
 from django.db.migrations.operations.base import Operation
+from django.db.migrations.state import ProjectState
 from psycopg.errors import LockNotAvailable
 
 PAUSE_SECONDS = 0.02
@@ -26,11 +28,15 @@ class LockTables(Operation):
     def __init__(self, *tables: str) -> None:
         self.tables = tables
 
-    def state_forwards(self, app_label: str, state: Any) -> None:
+    def state_forwards(self, app_label: str, state: ProjectState) -> None:
         pass
 
     def database_forwards(
-        self, app_label: str, schema_editor: Any, from_state: Any, to_state: Any
+        self,
+        app_label: str,
+        schema_editor: BaseDatabaseSchemaEditor,
+        from_state: ProjectState,
+        to_state: ProjectState,
     ) -> None:
         end = time.monotonic() + settings.DATABASE_LOCK_TIMEOUT
         while True:
@@ -44,7 +50,7 @@ class LockTables(Operation):
                     raise
             time.sleep(PAUSE_SECONDS)
 
-    def lock(self, connection: Any) -> None:
+    def lock(self, connection: BaseDatabaseWrapper) -> None:
         wait = ""
         with connection.cursor() as cursor:
             for table in self.tables:
@@ -52,6 +58,10 @@ class LockTables(Operation):
                 wait = " NOWAIT"
 
     def database_backwards(
-        self, app_label: str, schema_editor: Any, from_state: Any, to_state: Any
+        self,
+        app_label: str,
+        schema_editor: BaseDatabaseSchemaEditor,
+        from_state: ProjectState,
+        to_state: ProjectState,
     ) -> None:
         pass

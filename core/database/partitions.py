@@ -10,11 +10,15 @@ no other place, are not possible: PostgreSQL drops none beside them without a lo
 import logging
 import re
 from datetime import UTC, date, datetime, timedelta
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from uuid import UUID
 
 from django.db import DatabaseError, connection, transaction
+from django.db.backends.base.schema import BaseDatabaseSchemaEditor
 from django.db.migrations.operations.base import Operation
+from django.db.migrations.state import ProjectState
+from psycopg.abc import Params
+from psycopg.rows import TupleRow
 
 from core.database import clock
 from core.database.uuids import smallest_uuid7, unix_milliseconds
@@ -225,11 +229,15 @@ class PartitionByDay(Operation):
         ]
         return ";\n".join([f"ALTER TABLE {self.table} {key}", *indexes])
 
-    def state_forwards(self, app_label: str, state: Any) -> None:
+    def state_forwards(self, app_label: str, state: ProjectState) -> None:
         pass
 
     def database_forwards(
-        self, app_label: str, schema_editor: Any, from_state: Any, to_state: Any
+        self,
+        app_label: str,
+        schema_editor: BaseDatabaseSchemaEditor,
+        from_state: ProjectState,
+        to_state: ProjectState,
     ) -> None:
         [[is_done]] = select(IS_PARTITIONED_SQL, [self.table])
         if is_done:
@@ -277,7 +285,11 @@ class PartitionByDay(Operation):
         return end
 
     def database_backwards(
-        self, app_label: str, schema_editor: Any, from_state: Any, to_state: Any
+        self,
+        app_label: str,
+        schema_editor: BaseDatabaseSchemaEditor,
+        from_state: ProjectState,
+        to_state: ProjectState,
     ) -> None:
         """Copy all rows, which locks the table for so long."""
         statement = SWAP_BACK_SQL.format(**self.names, indexes=self.index_statements)
@@ -285,7 +297,7 @@ class PartitionByDay(Operation):
             cursor.execute(statement)
 
 
-def select(query: str, parameters: Any = ()) -> list[Any]:
+def select(query: str, parameters: Params = ()) -> list[TupleRow]:
     with connection.cursor() as cursor:
         cursor.execute(query, parameters)
         return cursor.fetchall()

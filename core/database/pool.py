@@ -11,19 +11,21 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from threading import Lock
 from time import monotonic
-from typing import Any
+from typing import Any, TypeVar
 
 import psycopg
 from psycopg import errors
 from psycopg._preparing import Prepare, PrepareManager
 from psycopg._queries import PostgresQuery
-from psycopg.pq.abc import PGresult
-from psycopg.rows import tuple_row
+from psycopg.abc import PQGen
+from psycopg.pq.abc import PGconn, PGresult
+from psycopg.rows import RowFactory, TupleRow, tuple_row
 from psycopg_pool import ConnectionPool, PoolTimeout
 
 from core.call import this_call
 
 logger = logging.getLogger(__name__)
+T = TypeVar("T")
 # After waiting this long for a connection, PostgreSQL counts as out of reach.
 CONNECTION_TIMEOUT_SECONDS = 1.0
 # The same while it counts as out of reach.
@@ -90,7 +92,7 @@ class PreparedStatements(PrepareManager):
         return any(one.startswith(is_of_table) for one in done) and self.discard()
 
 
-class Connection(psycopg.Connection[Any]):
+class Connection(psycopg.Connection[TupleRow]):
     """A connection with a time limit for each response of the server.
 
     response_timeout: seconds; None for no limit. The server's own `statement_timeout`
@@ -100,7 +102,9 @@ class Connection(psycopg.Connection[Any]):
     response_timeout: float | None = None
     _prepared: PreparedStatements
 
-    def __init__(self, pgconn: Any, row_factory: Any = tuple_row) -> None:
+    def __init__(
+        self, pgconn: PGconn, row_factory: RowFactory[TupleRow] = tuple_row
+    ) -> None:
         super().__init__(pgconn, row_factory)
         self._prepared = PreparedStatements()
         self.prepared_max = MAX_PREPARED
@@ -120,8 +124,8 @@ class Connection(psycopg.Connection[Any]):
         return bool(poll.poll(0))
 
     def wait(
-        self, gen: Any, interval: float = 0.1, timeout: float | None = None
-    ) -> Any:
+        self, gen: PQGen[T], interval: float = 0.1, timeout: float | None = None
+    ) -> T:
         """Wait for the server, as psycopg does, for at most `response_timeout`.
 
         timeout: in seconds, instead of that. Raises OperationalError when it is over:
@@ -249,7 +253,7 @@ class Pool(ConnectionPool[Connection]):
         self.is_away = is_away
 
 
-def limit_response_time(connection: psycopg.Connection[Any]) -> None:
+def limit_response_time(connection: psycopg.Connection[TupleRow]) -> None:
     """Set `response_timeout` a little longer than the server's `statement_timeout`."""
     if isinstance(connection, Connection):
         query = "SELECT setting FROM pg_settings WHERE name = 'statement_timeout'"

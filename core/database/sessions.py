@@ -11,6 +11,7 @@ from typing import Any
 
 import psycopg
 from django.conf import settings
+from psycopg.rows import TupleRow
 
 from core.database import options
 from core.database.pool import Connection
@@ -42,7 +43,7 @@ class Kept(Enum):
     STATEMENTS = "statement"
 
 
-def adapt_to_pooler(connection: psycopg.Connection[Any]) -> None:
+def adapt_to_pooler(connection: psycopg.Connection[TupleRow]) -> None:
     """Prepare no statements on a connection to a pooler, unless the settings say so.
 
     PostgreSQL sends its process id when a connection is opened. A pooler sends a
@@ -54,7 +55,9 @@ def adapt_to_pooler(connection: psycopg.Connection[Any]) -> None:
         connection.prepare_threshold = None
 
 
-def what_is_kept(connection: psycopg.Connection[Any], params: dict[str, Any]) -> Kept:
+def what_is_kept(
+    connection: psycopg.Connection[TupleRow], params: dict[str, Any]
+) -> Kept:
     """Return what of a connection stays in one session.
 
     connection: open, in autocommit mode. params: to open more connections like it.
@@ -100,7 +103,7 @@ def is_session_shared(first: Connection, own: int, params: dict[str, Any]) -> bo
             return False
 
 
-def has_limits(connection: psycopg.Connection[Any]) -> bool:
+def has_limits(connection: psycopg.Connection[TupleRow]) -> bool:
     """Whether statements and transactions of services end at last."""
     found = connection.execute(LIMITS_SQL, [[*options.SERVICE_LIMITS]]).fetchone()
     return found == (0,)
@@ -123,6 +126,6 @@ def open_connection(params: dict[str, Any]) -> Connection:
     return connection
 
 
-def backend_pid(connection: psycopg.Connection[Any]) -> int:
+def backend_pid(connection: psycopg.Connection[TupleRow]) -> int:
     [found] = connection.execute("SELECT pg_backend_pid()").fetchone() or [0]
     return found

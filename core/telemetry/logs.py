@@ -9,6 +9,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from types import TracebackType
 from typing import Any
 
 from celery import signals
@@ -87,7 +88,7 @@ class RouteFilter(logging.Filter):
         return True
 
 
-def route_of(request: object) -> str:
+def route_of(request: HttpRequest) -> str:
     """Return the URL pattern, such as `i/<str:token>`; `-` if no route matches."""
     match = getattr(request, "resolver_match", None)
     return match.route if match else "-"
@@ -128,7 +129,9 @@ def log_uncaught() -> None:
     threading.excepthook = log_end_of_thread
 
 
-def log_end_of_process(kind: Any, error: Any, traceback: Any) -> None:
+def log_end_of_process(
+    kind: type[BaseException], error: BaseException, traceback: TracebackType | None
+) -> None:
     if not issubclass(kind, Exception):  # Ctrl-C
         sys.__excepthook__(kind, error, traceback)
         return

@@ -10,6 +10,7 @@ TOO_LARGE = "an integer is beyond 64 bits"
 
 # A value whose shape only its owner knows.
 JSON: TypeAlias = "str | int | float | bool | None | list[JSON] | dict[str, JSON]"
+Members = dict[str, JSON]  # an object
 
 
 class BadJSON(ValueError):
@@ -66,7 +67,7 @@ def _describe_error(text: str, error: json.JSONDecodeError) -> str:
     return f"{message} at line {line}, column {column}"
 
 
-def _unique_members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _unique_members(pairs: list[tuple[str, JSON]]) -> Members:
     members = dict(pairs)
     if len(members) < len(pairs):
         raise BadJSON("a member occurs twice")
@@ -104,7 +105,7 @@ def _check_depth_and_integers(value: Any) -> None:
     raise BadJSON(f"nested more than {MAX_DEPTH} levels deep")
 
 
-def _check_texts(value: Any) -> None:
+def _check_texts(value: JSON) -> None:
     """Check each text and the name of each member."""
     waiting = [value]
     while waiting:

@@ -12,7 +12,7 @@ gives the row up. Celery only notifies a worker that there may be due rows
 import logging
 import random
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any, ClassVar, Self, TypeVar
 from uuid import UUID
 
@@ -22,6 +22,7 @@ from django.utils import timezone
 from uuid_utils.compat import uuid7
 
 from core.database import clock
+from core.database.columns import Columns, ColumnValue
 from core.errors import Unavailable
 from core.telemetry.logs import continue_request, current_request_id
 
@@ -37,7 +38,7 @@ class DueTime(models.DateTimeField):
     Migrations have it as Django's field: only the code asks for a default.
     """
 
-    def get_default(self) -> Any:
+    def get_default(self) -> datetime:
         return clock.now()
 
     def deconstruct(self) -> Any:
@@ -119,7 +120,7 @@ class QueuedJob(models.Model):
         limit: int = 10,
         *conditions: Q,
         duration: timedelta = LEASE,
-        **filters: Any,
+        **filters: ColumnValue,
     ) -> list[Self]:
         """Lease up to `limit` due rows, those created first, and return them.
 
@@ -157,7 +158,7 @@ class QueuedJob(models.Model):
         found = cls.lease_rows(later[:1]) or cls.lease_rows(due[:1])
         return found[0] if found else None
 
-    def finish(self, **changes: Any) -> bool:
+    def finish(self, **changes: ColumnValue) -> bool:
         """Mark the row as done. Return False if its lease was lost.
 
         By one UPDATE; this object stays as it is. changes: other columns to set.
@@ -171,7 +172,7 @@ class QueuedJob(models.Model):
         error: str,
         retry_after: float | None = None,
         at_least: float = 0,
-        **changes: Any,
+        **changes: ColumnValue,
     ) -> bool:
         """Schedule the next attempt, or exhaust the row after the last attempt.
 
@@ -193,7 +194,7 @@ class QueuedJob(models.Model):
 
     def next_attempt(
         self, retry_after: float | None = None, at_least: float = 0
-    ) -> dict[str, Any] | None:
+    ) -> Columns | None:
         """Return `attempts` and `due_at` after a failure, or None after the last.
 
         retry_after, at_least: see retry().
@@ -234,7 +235,7 @@ class QueuedJob(models.Model):
             last_error=error,
         )
 
-    def exhaust(self, error: str, **changes: Any) -> bool:
+    def exhaust(self, error: str, **changes: ColumnValue) -> bool:
         """Give the row up. Return False if its lease was lost.
 
         error: why, for the row. changes: other columns to set.
@@ -246,7 +247,7 @@ class QueuedJob(models.Model):
             **changes,
         )
 
-    def _fenced(self, **changes: Any) -> bool:
+    def _fenced(self, **changes: ColumnValue) -> bool:
         rows = type(self).objects.filter(pk=self.pk, lease_owner=self.lease_owner)
         return bool(rows.filter(status=self.Status.PENDING).update(**changes))
 

@@ -1,7 +1,8 @@
 """The line by which a command says how far it is."""
 
 import time
-from typing import Any
+
+from django.core.management.base import OutputWrapper
 
 SECONDS_IN_TERMINAL = 0.5
 SECONDS_IN_LOG = 10.0
@@ -15,7 +16,7 @@ class Progress:
     wrapped".
     """
 
-    def __init__(self, stream: Any, text: str) -> None:
+    def __init__(self, stream: OutputWrapper, text: str) -> None:
         self.stream, self.text = stream, text
         self.done = 0
         self.is_terminal = stream.isatty()

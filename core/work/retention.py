@@ -8,15 +8,16 @@ import logging
 import time
 from collections.abc import Callable
 from datetime import datetime, timedelta
-from typing import Any
+from typing import TypeVar
 
 from django.db import transaction
-from django.db.models import QuerySet
+from django.db.models import Model, QuerySet
 from django.utils import timezone
 
 from core.errors import AgencyError
 from core.telemetry import metrics
 
+Row = TypeVar("Row", bound=Model)
 logger = logging.getLogger(__name__)
 BATCH_ROWS = 200
 REMOVED_AT_ONCE = 20  # rows with all that belongs to them, between two pauses
@@ -52,11 +53,11 @@ def days_ago(days: float) -> datetime:
 
 
 def delete_in_batches(
-    rows: QuerySet,
+    rows: QuerySet[Row],
     budget: BatchBudget,
     *,
     by: str = "pk",
-    before_delete: Callable[[list[Any]], None] | None = None,
+    before_delete: Callable[[list[Row]], None] | None = None,
 ) -> int:
     """Delete `rows` within the budget. Return the number of deleted rows.
 
@@ -93,7 +94,7 @@ def delete_in_batches(
 
 
 def remove_one_by_one(
-    rows: QuerySet[Any], remove: Callable[[Any], None], budget: BatchBudget
+    rows: QuerySet[Row], remove: Callable[[Row], None], budget: BatchBudget
 ) -> int:
     """Remove the rows, each in a transaction of its own. Return how many are gone.
 

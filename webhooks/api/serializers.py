@@ -2,14 +2,20 @@
 
 import json
 from datetime import datetime
-from typing import Any
+from typing import Any, Unpack
 from urllib.parse import urlsplit
 
 from django.conf import settings
 from rest_framework import serializers
 
 from core.api.pagination import ChangingQuery, ListQuery
-from core.api.serializers import Contract, IntegerField, Parameters
+from core.api.serializers import (
+    Contract,
+    FieldOptions,
+    IntegerField,
+    Parameters,
+    TextOptions,
+)
 from core.net import addresses
 from core.text.bounded_json import JSON
 from tenants import vault
@@ -36,7 +42,7 @@ STATUSES = [(name, name) for name in SHOWN_STATUS.values()]
 class StatusField(serializers.ChoiceField):
     """A status of deliveries in the API's words."""
 
-    def __init__(self, **options: Any) -> None:
+    def __init__(self, **options: Unpack[FieldOptions]) -> None:
         super().__init__(STATUSES, **options)
 
     def to_internal_value(self, data: Any) -> str:
@@ -47,7 +53,7 @@ class StatusField(serializers.ChoiceField):
 class WebAddressField(serializers.CharField):
     """An absolute http or https URL of at most 2000 characters, without a login."""
 
-    def __init__(self, **options: Any) -> None:
+    def __init__(self, **options: Unpack[TextOptions]) -> None:
         super().__init__(max_length=MAX_URL, **options)
 
     def to_internal_value(self, data: str) -> str:
@@ -71,11 +77,9 @@ class WebhookTypeField(serializers.ChoiceField):
 class MessageTypesField(serializers.ListField):
     """The types of events to send. Empty or absent: the defaults of the dialect."""
 
-    def __init__(self, **options: Any) -> None:
+    def __init__(self, **options: Unpack[FieldOptions]) -> None:
         child = serializers.ChoiceField(MESSAGE_TYPES)
-        super().__init__(
-            child=child, required=False, max_length=len(MESSAGE_TYPES), **options
-        )
+        super().__init__(child=child, max_length=len(MESSAGE_TYPES), **options)
 
     def to_internal_value(self, data: list[str]) -> list[str]:
         return list(dict.fromkeys(super().to_internal_value(data)))
@@ -85,7 +89,7 @@ class WebhookOptions(Parameters):
     """What may be chosen, and changed later."""
 
     url = WebAddressField(required=False)
-    messageTypes = MessageTypesField(source="message_types")
+    messageTypes = MessageTypesField(source="message_types", required=False)
     retryUnconfirmed = serializers.BooleanField(
         source="retry_unconfirmed",
         required=False,

@@ -2,15 +2,16 @@
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from typing import Any
 from urllib.parse import urlsplit
 
 from django.conf import settings
+from django.contrib.auth.models import User
 from django.contrib.postgres.fields import ArrayField
 from django.db import models, transaction
 from django.db.models.functions import Collate, Left
 
 from core.database import clock
+from core.database.columns import Columns, ColumnValue
 from core.errors import Conflict, NotFound
 from tenants import vault
 from tenants.models import Record, Tenant
@@ -167,7 +168,7 @@ class Webhook(Record):
         message_types: Sequence[str] | None = None,
         retry_unconfirmed: bool | None = None,
         batch: int | None = None,
-        made_by: Any = None,
+        made_by: User | None = None,
     ) -> "Webhook":
         """Create a webhook with a new secret.
 
@@ -208,7 +209,7 @@ class Webhook(Record):
         return types.CLIENTS
 
     @transaction.atomic
-    def change_settings(self, **changes: Any) -> None:
+    def change_settings(self, **changes: ColumnValue) -> None:
         """Change `url`, `message_types` (empty: the defaults) and other choices.
 
         A new address resets the counters: failures of the old one do not count.
@@ -234,7 +235,7 @@ class Webhook(Record):
         )
 
     @transaction.atomic
-    def disable(self, lost_since: datetime, **changes: Any) -> None:
+    def disable(self, lost_since: datetime, **changes: ColumnValue) -> None:
         """Stop calls. recovery.py closes the pending deliveries. Called by health.py.
 
         In one transaction, which locks the row. `lost_since` becomes the earliest of
@@ -369,7 +370,7 @@ class Webhook(Record):
         except Webhook.DoesNotExist:
             raise NotFound("not_found", "The webhook was deleted.") from None
 
-    def update_columns(self, **changes: Any) -> None:
+    def update_columns(self, **changes: ColumnValue) -> None:
         """Write columns and `updated_at`, in the database and on this object."""
         changes["updated_at"] = clock.now()
         Webhook.objects.filter(pk=self.pk).update(**changes)
@@ -377,7 +378,7 @@ class Webhook(Record):
             setattr(self, name, value)
 
 
-CLEAN_RECORD: dict[str, Any] = {
+CLEAN_RECORD: Columns = {
     "strikes": 0,
     "extra_calls": 0,
     "timeouts": 0,

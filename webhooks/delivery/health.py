@@ -5,13 +5,13 @@ Other code disables one by disable_by_hand(): both keep since when events are lo
 
 from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
-from typing import Any
 from uuid import UUID
 
 from django.db import transaction
 from django.db.models import Min
 
 from core.database import clock
+from core.database.columns import Columns
 from webhooks.delivery.endpoints import (
     DEFAULT_RECOVERY_PERIOD,
     SLOW_LIMIT,
@@ -72,7 +72,7 @@ def count_outcomes(
     webhook: Webhook, outcomes: Sequence[Outcome], may_grow: bool
 ) -> None:
     """Update the counters of a locked webhook. Disable it if it is gone or failing."""
-    changes: dict[str, Any] = {}
+    changes: Columns = {}
     extra_calls = extra_calls_after(webhook, outcomes, may_grow)
     if extra_calls != webhook.extra_calls:
         webhook.extra_calls = changes["extra_calls"] = extra_calls
@@ -112,9 +112,9 @@ def extra_calls_after(
     return min(webhook.extra_calls + may_grow, max(most, webhook.extra_calls))
 
 
-def health_changes(webhook: Webhook, outcome: Outcome) -> dict[str, Any]:
+def health_changes(webhook: Webhook, outcome: Outcome) -> Columns:
     """Return the columns that this outcome changes."""
-    changes: dict[str, Any] = {}
+    changes: Columns = {}
     # Only 2xx counts: 502 comes from a tunnel or a proxy, not from the receiver.
     if outcome.result is Result.DELIVERED and not webhook.has_answered:
         changes["has_answered"] = True

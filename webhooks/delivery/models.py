@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from datetime import timedelta
-from typing import Any
 from uuid import UUID
 
 from django.db import models
@@ -11,6 +10,7 @@ from django.db.models.functions import Cast
 from uuid_utils.compat import uuid7
 
 from core.database import clock
+from core.database.columns import Columns
 from core.errors import Conflict
 from core.work.leases import CausedJob
 from tenants.models import Record
@@ -161,7 +161,7 @@ class Delivery(Record, CausedJob):
 
 
 # The columns of a delivery that restarts its schedule.
-RESTARTED: dict[str, Any] = {
+RESTARTED: Columns = {
     "status": Delivery.Status.PENDING,
     "attempts": 0,
     "finished_at": None,

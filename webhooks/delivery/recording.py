@@ -1,7 +1,7 @@
 """Record the outcomes of calls, many in one transaction."""
 
 import logging
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from typing import Any
@@ -12,6 +12,7 @@ from uuid_utils.compat import uuid7
 
 from core import faults
 from core.database import clock
+from core.database.columns import ColumnValue
 from core.database.uuids import unix_milliseconds
 from tenants import vault
 from webhooks.delivery import days_of_calls
@@ -162,7 +163,7 @@ def build_attempt(delivery: Delivery, outcome: Outcome) -> Attempt:
 
 
 def update_deliveries(
-    finished: Sequence[Finished], changes: Sequence[dict[str, Any]]
+    finished: Sequence[Finished], changes: Sequence[Mapping[str, ColumnValue]]
 ) -> set[UUID]:
     """Write the changes and end the leases. Return the ids of the updated rows."""
     columns = [

@@ -1,5 +1,6 @@
 """Emit events: a row that changes writes its event in the same transaction."""
 
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from django.db import models, transaction
@@ -8,11 +9,14 @@ from core import faults
 from core.call import this_call
 from core.database import clock
 from core.database.base import count_rows, require_known_server
+from core.database.columns import Columns
 from core.database.compiled_sql import insert_row
 from core.hooks import Hook
+from core.text.bounded_json import JSON
 from core.work import transactions
 from core.work.notify import notify_worker
 from tenants.models import NotedRow, Record
+from wallets.models import Wallet
 from webhooks import kinds
 from webhooks.events.models import TRANSACTION_SQL, Event
 from webhooks.events.types import Type, type_in_wallet
@@ -60,7 +64,7 @@ class EventSource(Record):
 
     EVENTS: ClassVar[dict[Any, Type]]
     OBJECT_TYPE: ClassVar[str]
-    AT_MOVE: dict[str, Any] = {}
+    AT_MOVE: Columns = {}
 
     # The number of changes of the row. Each event has the number of its change.
     sequence = models.PositiveIntegerField(default=0, editable=False)
@@ -95,9 +99,9 @@ class EventSource(Record):
         if not wallet.is_organization and wallet.tenant.is_test:
             follow_test_wallet(self)
 
-    def event_data(self, wallet: Any) -> dict[str, Any]:
+    def event_data(self, wallet: Wallet) -> dict[str, JSON]:
         """The body's `data`, in the spellings of the interface and of the clients."""
-        data: dict[str, Any] = {}
+        data: dict[str, JSON] = {}
         if connection_id := self.public_connection_id:
             data |= {"connection_id": connection_id, "ConnectionId": connection_id}
         if not wallet.is_organization:
@@ -132,7 +136,9 @@ class EventSource(Record):
         raise NotImplementedError
 
 
-def emit_event(event: Event, data: dict[str, Any], state: str | None = None) -> None:
+def emit_event(
+    event: Event, data: Mapping[str, JSON], state: str | None = None
+) -> None:
     """Store an event, and a delivery for each webhook that is subscribed to its type.
 
     Must run in the transaction of the change, so that no change is without its event.
@@ -144,7 +150,7 @@ def emit_event(event: Event, data: dict[str, Any], state: str | None = None) -> 
         transaction.on_commit(notify_delivery_worker)
 
 
-def _emit_parameters(event: Event) -> dict[str, Any]:
+def _emit_parameters(event: Event) -> Columns:
     """Return the parameters of EMIT_SQL.
 
     request_id: the id of the API call that caused the event, only if the organization

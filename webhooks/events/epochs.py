@@ -117,5 +117,5 @@ def emit_restored(tenant: UUID, switch: FeedSwitch) -> None:
         object_id=str(switch.pk),
         sequence=1,
     )
-    since = switch.since and f"{switch.since:%Y-%m-%dT%H:%M:%S.%fZ}"
+    since = f"{switch.since:%Y-%m-%dT%H:%M:%S.%fZ}" if switch.since else None
     emit_event(event, {"since": since})

@@ -1,12 +1,13 @@
 """Events: one row per change of an object, written in the same transaction."""
 
 import json
-from typing import Any
+from collections.abc import Mapping
 
 from django.db import models
 from django.db.models.expressions import RawSQL
 from django.utils import timezone
 
+from core.text.bounded_json import JSON
 from tenants.models import Record, Tenant
 from webhooks.events.types import Type
 
@@ -62,7 +63,7 @@ class Event(Record):
     def __str__(self) -> str:
         return f"{self.type} {self.object_id}"
 
-    def build_body(self, data: dict[str, Any], **members: Any) -> None:
+    def build_body(self, data: Mapping[str, JSON], **members: JSON) -> None:
         """Build the body from the fields, `data` and `members`."""
         common = {
             "message_type": str(self.type),
@@ -74,7 +75,7 @@ class Event(Record):
         }
         self.body = json.dumps(common | {"data": data} | members)
 
-    def save_with_body(self, data: dict[str, Any], **members: Any) -> None:
+    def save_with_body(self, data: Mapping[str, JSON], **members: JSON) -> None:
         """Build the body and insert the row. See emit.py for the usual way."""
         self.build_body(data, **members)
         self.transaction_id = RawSQL(TRANSACTION_SQL, [self.object_key])
