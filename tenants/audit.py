@@ -6,16 +6,19 @@ or rolled back with the change. Nobody changes or deletes a row before its time
 """
 
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import wraps
-from typing import Any, NamedTuple, ParamSpec, TypeVar, cast
+from typing import Any, NamedTuple, ParamSpec, TypeAlias, TypeVar, cast
 from uuid import UUID
 
 from django.conf import settings
+from django.contrib.auth.models import User
 from django.db import connection, models
+from django.http import HttpRequest
 from django.utils import timezone
 
 from core.call import this_call
+from core.database.columns import ColumnValue
 from core.net.callers import client_address
 from core.work import transactions
 from core.work.retention import BatchBudget, days_ago, delete_in_batches
@@ -140,6 +143,8 @@ class Actor(NamedTuple):
     origin: str = ""
 
 
+# A request of Django or of REST framework stands for who sent it.
+Who: TypeAlias = HttpRequest | Actor
 SYSTEM = Actor(AuditEntry.ActorKind.SYSTEM)
 
 
@@ -147,7 +152,7 @@ def record(
     action: str,
     target: models.Model,
     *,
-    by: Any,
+    by: Who,
     tenant: Tenant | UUID | None = None,
     reason: str = "",
     **details: Any,
@@ -155,7 +160,7 @@ def record(
     """Insert the row of one action, in the transaction of the caller.
 
     action: a code of ACTIONS; ValueError for another. target: the object that was
-    changed. by: the request (Django's or REST framework's), or an Actor. tenant: whose
+    changed. tenant: whose
     log shows it; by default the organization of the object, if it has one. details: a
     few facts as JSON values, never secrets, credential values or names of holders;
     `audit_facts` of the object are added.
@@ -183,7 +188,7 @@ def record(
     )
 
 
-def record_reading(key: ApiKey, kind: str, *, by: Any) -> None:
+def record_reading(key: ApiKey, kind: str, *, by: Who) -> None:
     """Record that a key reads values of this kind: once a day (UTC).
 
     It is no statement at all once the day is on the row.
@@ -224,7 +229,7 @@ def recorded(
     return run_and_record
 
 
-def actor_of(request: Any) -> Actor:
+def actor_of(request: HttpRequest) -> Actor:
     """Return who sent this request: a person, staff in the admin, or an API key."""
     origin = client_address(request.META)
     key = getattr(request, "auth", None)
@@ -236,7 +241,7 @@ def actor_of(request: Any) -> Actor:
     return SYSTEM._replace(origin=origin)
 
 
-def person_of(request: Any) -> Any:
+def person_of(request: HttpRequest) -> User | None:
     """Return the person who sent this request, or who made its API key, or None."""
     key = getattr(request, "auth", None)
     if isinstance(key, ApiKey):
@@ -245,7 +250,7 @@ def person_of(request: Any) -> Any:
     return user if user is not None and user.is_authenticated else None
 
 
-def actor_of_person(user: Any, request: Any) -> Actor:
+def actor_of_person(user: User, request: HttpRequest | None) -> Actor:
     """Return this person as the actor, who may act without a request."""
     Kind = AuditEntry.ActorKind
     in_admin = request is not None and request.path.startswith(ADMIN_PATH)
@@ -262,7 +267,9 @@ def actor_of_command(name: str) -> Actor:
     return Actor(AuditEntry.ActorKind.COMMAND, name, name, socket.gethostname())
 
 
-def describe_changes(row: models.Model, changes: dict[str, Any]) -> dict[str, Any]:
+def describe_changes(
+    row: models.Model, changes: Mapping[str, ColumnValue]
+) -> dict[str, Any]:
     """Return the columns that the changes give another value, each with both values."""
     described = {}
     for name, value in changes.items():

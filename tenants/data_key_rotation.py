@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
+from uuid import UUID
 
 from django.conf import settings
 from django.db import models, transaction
@@ -34,7 +35,7 @@ PAUSE_SECONDS = 0.01
 LOCKED_SECONDS = 0.5  # before rows that somebody has locked are tried again
 RETIRED_FOR = timedelta(days=1)
 
-TenantId = Any  # of a tenant, or None: the system
+TenantId = UUID | None  # None: the system
 # Seals the texts of the system's data key again that are in no sealed column, with the
 # data key of a generation. Returns how many, and how many do not open.
 reseal_texts: Hook[[int], tuple[int, int]] = Hook()
@@ -43,8 +44,8 @@ reseal_texts: Hook[[int], tuple[int, int]] = Hook()
 @transaction.atomic
 def create_next_data_key(tenant_id: TenantId) -> None:
     """Let a new data key seal from now on, unless a rotation is unfinished."""
-    row = DataKey.objects.select_for_update().filter(tenant_id=tenant_id).first()
-    unfinished = FormerDataKey.objects.filter(tenant_id=tenant_id, retired_at=None)
+    row = DataKey.objects.select_for_update().filter(tenant=tenant_id).first()
+    unfinished = FormerDataKey.objects.filter(tenant=tenant_id, retired_at=None)
     if not row or unfinished.exists():
         return
     former = FormerDataKey(tenant_id=tenant_id, generation=row.generation)
@@ -76,7 +77,7 @@ def reseal_values(
     advance: is called with the number of values of each batch. Of an organization that
     is deleted nothing has to open any more.
     """
-    data_keys = DataKey.objects.filter(tenant_id=tenant_id)
+    data_keys = DataKey.objects.filter(tenant=tenant_id)
     generation = data_keys.values_list("generation", flat=True).first()
     if generation is None:
         return 0
@@ -96,7 +97,7 @@ def reseal_table(
     advance: Callable[[int], None],
 ) -> int:
     """Seal the values of one table again. Return the number of rows left as they are."""
-    closed: set[Any] = set()
+    closed: set[UUID] = set()
     rows = stale_rows(table, tenant_id, generation)
     while ids := list(
         rows.exclude(pk__in=closed).values_list("pk", flat=True)[:FOUND_ROWS]
@@ -115,7 +116,7 @@ def reseal_table(
 
 def stale_rows(
     table: SealedTable, tenant_id: TenantId, generation: int
-) -> models.QuerySet[Any]:
+) -> models.QuerySet[models.Model]:
     """Return the rows of the organization with a value of an older data key."""
     rows = table.list_rows()
     if table.tenant_lookup:
@@ -134,7 +135,7 @@ def stale_rows(
 
 @transaction.atomic
 def reseal_batch(
-    table: SealedTable, rows: models.QuerySet[Any], generation: int, closed: set[Any]
+    table: SealedTable, rows: models.QuerySet[Any], generation: int, closed: set[UUID]
 ) -> int:
     """Seal these rows again. Return how many values; rows that do not open: `closed`.
 
@@ -159,7 +160,7 @@ def reseal_batch(
 
 def retire_data_keys(tenant_id: TenantId) -> None:
     """Note that nothing is sealed with the former data keys any more."""
-    rows = FormerDataKey.objects.filter(tenant_id=tenant_id, retired_at=None)
+    rows = FormerDataKey.objects.filter(tenant=tenant_id, retired_at=None)
     rows.update(retired_at=timezone.now(), updated_at=timezone.now())
 
 

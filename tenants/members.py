@@ -6,12 +6,13 @@ Each function locks the organization's row, so that two at once leave an owner.
 import secrets
 from collections.abc import Iterable
 from contextlib import suppress
-from typing import Any
 
 from allauth.account.models import EmailAddress
 from django.conf import settings
+from django.contrib.auth.models import User
 from django.db import IntegrityError
 from django.db.models import Q
+from django.http import HttpRequest
 from django.utils import timezone
 
 from core.errors import Conflict, Invalid, NotFound
@@ -29,7 +30,7 @@ EXPIRED_DAYS = 30  # for which an expired invitation can be sent again
 
 @transactions.atomic()
 def invite_person(
-    tenant: Tenant, email: str, role: str, *, by: Any
+    tenant: Tenant, email: str, role: str, *, by: HttpRequest
 ) -> tuple[Invitation, str]:
     """Create an invitation. Return it and the token of its link.
 
@@ -56,7 +57,8 @@ def invite_person(
             f"{MAX_INVITATIONS} invitations are open, which is the most. Withdraw one.",
         )
     require_room_for_member(tenant)
-    invitation = Invitation(tenant=tenant, email=email, role=role, invited_by=by.user)
+    invitation = Invitation(tenant=tenant, email=email, role=role)
+    invitation.invited_by = audit.person_of(by)
     token = renew_token(invitation)
     invitation.save(force_insert=True)
     audit.record("member.invited", invitation, by=by)
@@ -64,7 +66,7 @@ def invite_person(
 
 
 @transactions.atomic()
-def resend_invitation(invitation: Invitation, *, by: Any) -> str:
+def resend_invitation(invitation: Invitation, *, by: audit.Who) -> str:
     """Give the invitation a new token, which is returned, and another 72 hours.
 
     The former link ends.
@@ -78,7 +80,7 @@ def resend_invitation(invitation: Invitation, *, by: Any) -> str:
 
 
 @transactions.atomic()
-def withdraw_invitation(invitation: Invitation, *, by: Any) -> None:
+def withdraw_invitation(invitation: Invitation, *, by: audit.Who) -> None:
     invitation.tenant.lock_row()
     row = lock_invitation(invitation)
     audit.record("invitation.withdrawn", row, by=by)
@@ -92,7 +94,9 @@ def find_invitation(digest: bytes) -> Invitation | None:
 
 
 @transactions.atomic()
-def accept_invitation(digest: bytes, user: Any, *, emails: set[str], by: Any) -> Tenant:
+def accept_invitation(
+    digest: bytes, user: User, *, emails: set[str], by: audit.Who
+) -> Tenant:
     """Make the person a member, and use the invitation up. Return the organization.
 
     digest: vault.keyed_digest() of the token, which proves that the link was opened:
@@ -136,7 +140,7 @@ def accept_invitation(digest: bytes, user: Any, *, emails: set[str], by: Any) ->
 
 @transactions.atomic()
 def add_member(
-    tenant: Tenant, user: Any, role: str, *, by: Any, reason: str = ""
+    tenant: Tenant, user: User, role: str, *, by: audit.Who, reason: str = ""
 ) -> Membership:
     """Make a person a member without an invitation. For staff.
 
@@ -154,7 +158,7 @@ def add_member(
 
 @transactions.atomic()
 def change_role(
-    membership: Membership, role: str, *, by: Any, reason: str = ""
+    membership: Membership, role: str, *, by: audit.Who, reason: str = ""
 ) -> None:
     """Give a person another role. The same role again changes nothing.
 
@@ -175,7 +179,7 @@ def change_role(
 
 
 @transactions.atomic()
-def remove_member(membership: Membership, *, by: Any, reason: str = "") -> None:
+def remove_member(membership: Membership, *, by: audit.Who, reason: str = "") -> None:
     """Remove a person, who may be the one who asks, and that person's invitations."""
     membership.tenant.lock_row()
     row = lock_membership(membership)
@@ -187,7 +191,7 @@ def remove_member(membership: Membership, *, by: Any, reason: str = "") -> None:
     row.delete()
 
 
-def withdraw_invitations_of(membership: Membership, *, by: Any) -> None:
+def withdraw_invitations_of(membership: Membership, *, by: audit.Who) -> None:
     """Withdraw the open invitations by somebody who may invite no longer.
 
     Else the person could come back by one that went to an address of theirs.
@@ -236,7 +240,7 @@ def require_room_for_member(tenant: Tenant) -> None:
         )
 
 
-def confirm_address(user: Any, email: str, *, by: Any) -> None:
+def confirm_address(user: User, email: str, *, by: audit.Who) -> None:
     """Confirm an address of the person, who has opened a link that was mailed to it."""
     row, _ = EmailAddress.objects.get_or_create(user=user, email=email)
     if row.verified:
@@ -255,7 +259,7 @@ def confirm_address(user: Any, email: str, *, by: Any) -> None:
     audit.record("person.email_confirmed", user, by=by, address=email)
 
 
-def require_own_address(tenant: Tenant, user: Any) -> None:
+def require_own_address(tenant: Tenant, user: User) -> None:
     """Raise Conflict `address_in_use` if one of the person's addresses is unconfirmed
     and a member's: any of them can be made the one that is shown.
     """
@@ -272,7 +276,7 @@ def require_own_address(tenant: Tenant, user: Any) -> None:
             )
 
 
-def is_used_in(tenants: Iterable[Tenant], email: str, *, but: Any) -> bool:
+def is_used_in(tenants: Iterable[Tenant], email: str, *, but: User) -> bool:
     """Whether another member of these organizations has this address, confirmed or not.
 
     but: the person who is not meant.

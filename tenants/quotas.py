@@ -9,6 +9,7 @@ concurrent calls may exceed the quota by their number.
 """
 
 from typing import Any, NamedTuple
+from uuid import UUID
 
 from django.apps import apps
 from django.conf import settings
@@ -32,6 +33,9 @@ class QuotaExceeded(Conflict):
         metrics.count_quota_refusal(quota.setting)
 
 
+Owner = Tenant | Provider | UUID | int  # or the id of one, or of a person
+
+
 class Quota(NamedTuple):
     """A limit, and the parts of the error message for a caller who reaches it."""
 
@@ -44,13 +48,13 @@ class Quota(NamedTuple):
     open_only: bool = False  # of exchanges: count only those that are not finished
     size: str = ""  # the column whose sum is limited, instead of the number of rows
 
-    def rows_of(self, label: str, owner: Any) -> QuerySet:
+    def rows_of(self, label: str, owner: Owner) -> QuerySet:
         # By label, because the models are in apps that import this one.
         model: Any = apps.get_model(label)
         rows = model._default_manager.filter(self.rows[label], **{self.owner: owner})
         return rows.filter(state__in=model.OPEN) if self.open_only else rows
 
-    def count_used(self, owner: Any, limit: int) -> int:
+    def count_used(self, owner: Owner, limit: int) -> int:
         """Return how much of the quota this owner uses. Counts rows up to `limit`."""
         used = 0
         for label in self.rows:
@@ -171,7 +175,7 @@ def require_room_for_organization(provider: Provider) -> None:
         require_below(ORGANIZATIONS._replace(owner="provider"), provider, limit)
 
 
-def require_below(quota: Quota, owner: Any, limit: int, adding: int = 1) -> None:
+def require_below(quota: Quota, owner: Owner, limit: int, adding: int = 1) -> None:
     """Raise QuotaExceeded if `adding` would exceed the limit. 0 means no limit."""
     if limit and quota.count_used(owner, limit) + adding > limit:
         raise QuotaExceeded(quota)

@@ -1,7 +1,7 @@
 """Where sealed values are: every binary column but those listed here."""
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from django.apps import apps
 from django.core.exceptions import ObjectDoesNotExist
@@ -10,6 +10,7 @@ from django.db import models
 from tenants import vault
 from tenants.models import Tenant
 
+Row = TypeVar("Row", bound=models.Model)
 BATCH_ROWS = 200
 # What these binary columns hold instead of a sealed value, by table and column.
 NOT_SEALED = {
@@ -54,7 +55,7 @@ class SealedTable(NamedTuple):
         has_field = any(one.name == "tenant" for one in self.model._meta.fields)
         return "tenant" if has_field else None
 
-    def list_rows(self) -> models.QuerySet[Any]:
+    def list_rows(self) -> models.QuerySet[models.Model]:
         """All rows, each with what its associated data is made of."""
         found = self.model._base_manager.all()
         if lookup := getattr(self.model, "TENANT_LOOKUP", None):
@@ -78,7 +79,7 @@ def list_sealed_tables() -> list[SealedTable]:
     return sorted(found, key=lambda one: one.name)
 
 
-def batches_of(rows: models.QuerySet[Any]) -> Iterator[list[Any]]:
+def batches_of(rows: models.QuerySet[Row]) -> Iterator[list[Row]]:
     """Yield all rows in the order of their ids, a statement for each batch."""
     last = None
     while True:

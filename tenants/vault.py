@@ -19,14 +19,16 @@ import time
 from collections.abc import Sequence
 from functools import lru_cache
 from threading import Lock
-from typing import Any
+from typing import Any, ClassVar, Protocol
+from uuid import UUID
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from django.apps import apps
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured, ObjectDoesNotExist
-from django.db import IntegrityError, connection, transaction
+from django.db import IntegrityError, connection, models, transaction
+from django.db.models.options import Options
 
 FIRST_VERSION, GENERATION_VERSION = b"\x01", b"\x02"
 GENERATION_BYTES = 2
@@ -45,12 +47,25 @@ LOCK_SYSTEM_DATA_KEY = (
 )
 DataKey = Any  # the model: tenants.models imports this module
 
+# Whose data key, and its generation.
+KeyPlace = tuple[UUID | None, int]
+
 # By tenant: its newest generation, and until when that counts.
-_newest: dict[Any, tuple[int, float]] = {}
+_newest: dict[UUID | None, tuple[int, float]] = {}
 _lock = Lock()
 
 
-def seal(row: Any, column: str, value: Any) -> None:
+class SealedRow(Protocol):
+    """A row with sealed columns: an organization's, or the system's."""
+
+    _meta: ClassVar["Options[Any]"]
+    pk: Any
+
+    @property
+    def tenant_id(self) -> UUID | None: ...
+
+
+def seal(row: SealedRow, column: str, value: Any) -> None:
     """Set `row.column` to the sealed form of a JSON value, before saving.
 
     None stays None.
@@ -58,7 +73,7 @@ def seal(row: Any, column: str, value: Any) -> None:
     setattr(row, column, sealed_value(row, column, value))
 
 
-def sealed_value(row: Any, column: str, value: Any) -> bytes | None:
+def sealed_value(row: SealedRow, column: str, value: Any) -> bytes | None:
     """Return the sealed form of a JSON value, for move(row, …, column=…).
 
     The row is not changed. None stays None.
@@ -69,13 +84,13 @@ def sealed_value(row: Any, column: str, value: Any) -> bytes | None:
     return seal_bytes(row, column, text, newest_generation(row.tenant_id))
 
 
-def seal_bytes(row: Any, column: str, plaintext: bytes, generation: int) -> bytes:
+def seal_bytes(row: SealedRow, column: str, plaintext: bytes, generation: int) -> bytes:
     key = data_key(row.tenant_id, generation)
     associated = associated_data(row, column, generation)
     return encrypt_bytes(key, plaintext, associated, header_of(generation))
 
 
-def unseal(row: Any, column: str) -> Any:
+def unseal(row: SealedRow, column: str) -> Any:
     """Return the JSON value sealed in `row.column`, or None.
 
     Raises UNSEAL_ERRORS if it does not open.
@@ -84,7 +99,7 @@ def unseal(row: Any, column: str) -> Any:
     return None if blob is None else json.loads(unseal_bytes(row, column))
 
 
-def unseal_bytes(row: Any, column: str, key: bytes | None = None) -> bytes:
+def unseal_bytes(row: SealedRow, column: str, key: bytes | None = None) -> bytes:
     """Return what is sealed in `row.column`, which is not None. Raises UNSEAL_ERRORS.
 
     key: the data key, if the caller has it.
@@ -95,7 +110,7 @@ def unseal_bytes(row: Any, column: str, key: bytes | None = None) -> bytes:
     return decrypt_bytes(key, blob, associated_data(row, column, generation))
 
 
-def unseal_all(rows: Sequence[Any], column: str) -> dict[Any, Any]:
+def unseal_all(rows: Sequence[SealedRow], column: str) -> dict[Any, Any]:
     """Return the JSON values of a column by the rows' ids.
 
     None where it is empty, and where the data key went with its organization.
@@ -110,14 +125,15 @@ def unseal_all(rows: Sequence[Any], column: str) -> dict[Any, Any]:
     }
     keys = read_data_keys(set(places.values()))
     for row in rows:
-        if key := keys.get(places.get(row.pk)):
+        place = places.get(row.pk)
+        if place and (key := keys.get(place)):
             values[row.pk] = json.loads(unseal_bytes(row, column, key))
     return values
 
 
-def read_data_keys(wanted: set[tuple[Any, int]]) -> dict[Any, bytes]:
+def read_data_keys(wanted: set[KeyPlace]) -> dict[KeyPlace, bytes]:
     """Return data keys by tenant and generation; not the system's."""
-    keys: dict[Any, bytes] = {}
+    keys: dict[KeyPlace, bytes] = {}
     for model in (data_key_model(), former_data_key_model()):
         if missing := wanted - set(keys):
             tenants = {tenant for tenant, _ in missing}
@@ -126,7 +142,7 @@ def read_data_keys(wanted: set[tuple[Any, int]]) -> dict[Any, bytes]:
     return keys
 
 
-def reseal(row: Any, column: str, generation: int) -> bytes:
+def reseal(row: SealedRow, column: str, generation: int) -> bytes:
     """Return the value of `row.column`, sealed by the data key of this generation."""
     return seal_bytes(row, column, unseal_bytes(row, column), generation)
 
@@ -182,7 +198,7 @@ def reseal_text(text: str, purpose: str, generation: int) -> str:
     return encode_text(opened, purpose, generation)
 
 
-def associated_data(row: Any, column: str, generation: int) -> bytes:
+def associated_data(row: SealedRow, column: str, generation: int) -> bytes:
     place = f"{row.tenant_id}|{row._meta.db_table}|{row.pk}|{column}"
     return f"{place}|{generation}".encode()
 
@@ -226,7 +242,7 @@ def digest_key() -> bytes:
     return unwrap(row, "digest_key")
 
 
-def create_data_key(tenant: Any) -> DataKey:
+def create_data_key(tenant: models.Model | None) -> DataKey:
     """Create a data key, in the transaction that creates the tenant.
 
     tenant: None for the system's data key.
@@ -272,8 +288,8 @@ def check_master_key() -> None:
 def existing_data_key_models() -> list[Any]:
     """Return the models of data keys whose tables `migrate` has created."""
     tables = connection.introspection.table_names()
-    models = (data_key_model(), former_data_key_model())
-    return [model for model in models if model._meta.db_table in tables]
+    kinds = (data_key_model(), former_data_key_model())
+    return [model for model in kinds if model._meta.db_table in tables]
 
 
 def system_data_key() -> DataKey:
@@ -289,7 +305,7 @@ def system_data_key() -> DataKey:
 
 
 @lru_cache(maxsize=MAX_TENANTS)
-def data_key(tenant_id: Any, generation: int = 1) -> bytes:
+def data_key(tenant_id: UUID | None, generation: int = 1) -> bytes:
     """Return the key that seals, or has sealed, values of this generation.
 
     Raises DoesNotExist.
@@ -304,7 +320,7 @@ def data_key(tenant_id: Any, generation: int = 1) -> bytes:
     return unwrap_data_key(row)
 
 
-def newest_generation(tenant_id: Any) -> int:
+def newest_generation(tenant_id: UUID | None) -> int:
     """Return the generation of the data key that seals.
 
     A process asks the database again after NEWEST_SECONDS.

@@ -6,7 +6,8 @@ counted rows are deleted some days later, so a number never goes down.
 """
 
 from datetime import UTC, date, datetime, time, timedelta
-from typing import Any, NamedTuple
+from typing import NamedTuple
+from uuid import UUID
 
 from django.db import connection
 from django.db.models import Max, Sum
@@ -107,13 +108,14 @@ def count_usage() -> None:
 
 
 def count_day(day: date) -> None:
-    given = {"day": day, "first": first_id_of(day), "end": first_id_of(day + DAY)}
+    end = first_id_of(day + DAY)
+    given: dict[str, date | UUID] = {"day": day, "first": first_id_of(day), "end": end}
     with connection.cursor() as cursor:
         cursor.execute(COUNT_EVENTS_SQL, given)
         cursor.execute(COUNT_CALLS_SQL, given)
 
 
-def first_id_of(day: date) -> Any:
+def first_id_of(day: date) -> UUID:
     midnight = datetime.combine(day, time(), tzinfo=UTC)
     return smallest_uuid7(unix_milliseconds(midnight))
 

@@ -8,7 +8,6 @@ neither. An owner and a provider's key also delete at once: remove_organization(
 
 import logging
 from datetime import timedelta
-from typing import Any
 
 from django.conf import settings
 
@@ -25,7 +24,7 @@ logger = logging.getLogger(__name__)
 REQUESTED = "organization.deletion_requested"
 
 
-def request_deletion(tenant: Tenant, by: Any) -> None:
+def request_deletion(tenant: Tenant, by: audit.Who) -> None:
     """Freeze an organization, and let it be deleted after DELETION_UNDO_HOURS.
 
     by: the request with its key. A second call changes nothing, and 0 hours delete at
@@ -54,7 +53,7 @@ def request_deletion(tenant: Tenant, by: Any) -> None:
 
 @transactions.atomic()
 def undo_deletion(
-    tenant: Tenant, by: Any, *, revokes_key: bool = False, reason: str = ""
+    tenant: Tenant, by: audit.Who, *, revokes_key: bool = False, reason: str = ""
 ) -> None:
     """Let an organization work again, with all that waits in its queues.
 
@@ -76,7 +75,7 @@ def undo_deletion(
 
 
 @transactions.atomic()
-def end_deletion(tenant: Tenant, by: Any, *, reason: str = "") -> None:
+def end_deletion(tenant: Tenant, by: audit.Who, *, reason: str = "") -> None:
     """Delete an organization now that is deleted soon. 409 `wrong_state` for others."""
     remove_organization(lock_deleted_soon(tenant), by, reason=reason)
 

@@ -1,7 +1,7 @@
 """What somebody made and would go on to use after being removed, or with another role."""
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from core.work import transactions
 from tenants import audit, members
@@ -58,14 +58,19 @@ def find_belongings(membership: Membership, role: str | None) -> Belongings:
 
 
 @transactions.atomic()
-def remove_member(membership: Membership, choice: Choice, *, by: Any) -> None:
+def remove_member(membership: Membership, choice: Choice, *, by: audit.Who) -> None:
     end_belongings(membership, None, choice, by=by)
     members.remove_member(membership, by=by)
 
 
 @transactions.atomic()
 def change_role(
-    membership: Membership, role: Role, choice: Choice, *, by: Any, reason: str = ""
+    membership: Membership,
+    role: Role,
+    choice: Choice,
+    *,
+    by: audit.Who,
+    reason: str = "",
 ) -> None:
     """Give a person another role, and end what they made and could make no longer.
 
@@ -76,7 +81,7 @@ def change_role(
 
 
 def end_belongings(
-    membership: Membership, role: str | None, choice: Choice, *, by: Any
+    membership: Membership, role: str | None, choice: Choice, *, by: audit.Who
 ) -> None:
     """In the caller's transaction, whose lock on the organization makes it exact: who
     makes a key or a webhook takes it too.

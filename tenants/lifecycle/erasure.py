@@ -24,6 +24,7 @@ from django.utils import timezone
 
 from connections import removal
 from connections.models import BasicMessage, Connection, OutboundMessage, SeenMessage
+from core.database.columns import ColumnValue
 from core.work import retention, transactions
 from core.work.leases import work_on
 from core.work.retention import BatchBudget, TimeBudget, delete_in_batches
@@ -217,12 +218,12 @@ def delete_deliveries(events: list[Any]) -> None:
     deliveries.delete()
 
 
-def delete_seen_messages(found: list[Any]) -> None:
+def delete_seen_messages(found: list[Key]) -> None:
     SeenMessage.objects.filter(key__in=[key.pk for key in found]).delete()
 
 
 @transactions.atomic()
-def bury_keys(own: Q, **changes: Any) -> int:
+def bury_keys(own: Q, **changes: ColumnValue) -> int:
     """Turn some keys into tombstones, with these changes. Return how many."""
     found = list(Key.objects.filter(own).only("pk")[:KEYS_AT_ONCE])
     delete_seen_messages(found)

@@ -47,7 +47,7 @@ class StillBusy(Exception):
     """Somebody acts for the organization, and has not ended in time."""
 
 
-def freeze(tenant: Tenant, by: Any) -> None:
+def freeze(tenant: Tenant, by: audit.Who) -> None:
     """Freeze an organization, and wait until nobody acts for it. May be repeated.
 
     A short transaction freezes it, with an audit entry. After that, outside of
@@ -79,7 +79,7 @@ def freeze(tenant: Tenant, by: Any) -> None:
 
 
 @transactions.atomic()
-def thaw(tenant: Tenant, by: Any) -> None:
+def thaw(tenant: Tenant, by: audit.Who) -> None:
     """Let an organization work here again. A second call does nothing.
 
     In one transaction with the lock on it, what is held becomes due, and the audit

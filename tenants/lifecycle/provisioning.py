@@ -2,8 +2,10 @@
 
 from contextlib import suppress
 from typing import Any, NamedTuple
+from uuid import UUID
 
 from django.conf import settings
+from django.contrib.auth.models import User
 from django.db import IntegrityError, transaction
 from django.db.models import QuerySet
 from django.utils import timezone
@@ -11,17 +13,13 @@ from uuid_utils.compat import uuid7
 
 from connections.didcomm.message import decode_bytes
 from connections.models import Connection
+from core.database.columns import Columns, ColumnValue
 from core.errors import Conflict, Invalid, PeerError
 from core.work import transactions
 from credentials import name_filling, publishing
 from credentials.ledgers import ledger_of
 from credentials.ledgers.webvh import own_did
-from credentials.models import (
-    CredentialDefinition,
-    NameKey,
-    Publication,
-    WebvhDid,
-)
+from credentials.models import CredentialDefinition, NameKey, Publication, WebvhDid
 from credentials.openid4vci import last_documents
 from tenants import audit, quotas, vault
 from tenants.models import (
@@ -60,7 +58,7 @@ class Organization(NamedTuple):
 
 @transactions.atomic()
 def create_organization(
-    name: str, *, owner: Any = None, strict: bool = False, **options: Any
+    name: str, *, owner: User | None = None, strict: bool = False, **options: Any
 ) -> Organization:
     """Create an organization with its first keys, in one transaction.
 
@@ -86,11 +84,11 @@ def create_organization(
 def open_organization(
     name: str,
     *,
-    owner: Any = None,
+    owner: User | None = None,
     network_id: str | None = None,
     host: str = "",
     seed: bytes | None = None,
-    **fields: Any,
+    **fields: ColumnValue,
 ) -> Tenant:
     """Create an organization with a provider account of its own, without keys.
 
@@ -117,7 +115,7 @@ def open_organization(
     return tenant
 
 
-def new_account(name: str, owner: Any = None) -> Provider:
+def new_account(name: str, owner: User | None = None) -> Provider:
     """The account of a new organization, which is not saved.
 
     Unless the owner is staff, or nobody, it has quotas.
@@ -134,8 +132,8 @@ def create_provider_organization(
     network_id: str | None = None,
     host: str = "",
     seed: bytes | None = None,
-    public_id: Any = None,
-    **fields: Any,
+    public_id: UUID | None = None,
+    **fields: ColumnValue,
 ) -> Tenant:
     """Create another organization of a provider account, in one transaction.
 
@@ -159,7 +157,7 @@ def create_tenant(
     network_id: str | None,
     seed: bytes | None,
     host: str = "",
-    **fields: Any,
+    **fields: ColumnValue,
 ) -> Tenant:
     """Create an organization with its data key and its wallet, without API keys.
 
@@ -204,7 +202,7 @@ def require_host(network_id: str | None, host: str, provider: Provider) -> str:
 
 
 @transactions.atomic()
-def remove_organization(tenant: Tenant, by: Any, *, reason: str = "") -> None:
+def remove_organization(tenant: Tenant, by: audit.Who, *, reason: str = "") -> None:
     """Delete an organization: from now on it is found nowhere, and its id is free.
 
     by: the request or the actor, for the audit log, which may have a reason. A second
@@ -252,7 +250,7 @@ def remove_organization(tenant: Tenant, by: Any, *, reason: str = "") -> None:
 
 
 @transactions.atomic()
-def change_organization(tenant: Tenant, changes: dict[str, Any], by: Any) -> None:
+def change_organization(tenant: Tenant, changes: Columns, by: audit.Who) -> None:
     """Set columns of an organization, and record what they were, in one transaction.
 
     The lock on the organization makes the recorded values those that were replaced. by:

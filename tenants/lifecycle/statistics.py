@@ -8,7 +8,7 @@ are, and only on days with more changes than that are the numbers some minutes o
 
 from collections import defaultdict
 from datetime import UTC, date, datetime, time, timedelta
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from uuid import UUID
 
 from django.db import connection
@@ -144,7 +144,7 @@ def count_by_day(own: Wallet, days: int, now: datetime) -> list[DayCount]:
     """
     today = now.astimezone(UTC).date()
     first = today - (days - 1) * DAY
-    given: dict[str, Any] = {
+    given: dict[str, UUID | date | int] = {
         "tenant": own.tenant_id,
         "first": first,
         "today": today,
@@ -170,7 +170,7 @@ def count_offers(
     """
     first = now.astimezone(UTC).date() - (days - 1) * DAY
     began = datetime.combine(first, time(), tzinfo=UTC)
-    given: dict[str, Any] = {
+    given: dict[str, UUID | date | int] = {
         "since": began,
         "first": smallest_uuid7(unix_milliseconds(began)),
         "limit": MAX_CHANGED,

@@ -2,7 +2,6 @@
 
 import logging
 from datetime import timedelta
-from typing import Any
 
 from django.db import models, transaction
 
@@ -49,7 +48,7 @@ class Erasure(Record, QueuedJob):
         self.try_later(RETRY_DELAY, "internal_error")
 
     @classmethod
-    def start(cls, kind: str, deleted: Any) -> None:
+    def start(cls, kind: str, deleted: models.Model) -> None:
         """Enqueue it, in the transaction that deletes."""
         cls(kind=kind, object_key=deleted.pk).save(force_insert=True)
         transaction.on_commit(lambda: notify_worker("tenants.lifecycle.tasks.erase"))

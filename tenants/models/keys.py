@@ -2,14 +2,15 @@
 
 from collections.abc import Iterable
 from datetime import timedelta
-from typing import Any
 
 from django.conf import settings
+from django.contrib.auth.models import User
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import F, Func, Q, Value
 from django.utils import timezone
 
+from core.text.bounded_json import JSON
 from tenants import tokens, vault
 from tenants.models.names import name_of
 from tenants.models.organizations import Provider, Tenant
@@ -164,7 +165,7 @@ class ApiKey(Record):
         *,
         scopes: Iterable[str] | None = None,
         strict: bool = False,
-        made_by: Any = None,
+        made_by: User | None = None,
     ) -> tuple["ApiKey", str]:
         """Create a key. Return (row, secret). Provider keys belong to an account.
 
@@ -294,15 +295,15 @@ class ApiKey(Record):
         return owner
 
     @property
-    def audit_facts(self) -> dict[str, Any]:
-        facts: dict[str, Any] = {
+    def audit_facts(self) -> dict[str, JSON]:
+        facts: dict[str, JSON] = {
             "kind": self.kind,
             "name": self.name,
             "begins_with": self.hint,
         }
         if self.strict:
             facts["strict"] = True
-        return facts if self.scopes is None else facts | {"scopes": self.scopes}
+        return facts if self.scopes is None else facts | {"scopes": [*self.scopes]}
 
     def record_use(self, address: str) -> None:
         """Store the time and the address of this use, at most once a minute."""
@@ -338,7 +339,7 @@ class ApiKey(Record):
         keys.update(expires_at=end, updated_at=now)
 
     def rotate(
-        self, overlap: timedelta = ROTATION_OVERLAP, *, made_by: Any = None
+        self, overlap: timedelta = ROTATION_OVERLAP, *, made_by: User | None = None
     ) -> tuple["ApiKey", str]:
         """Create a successor, of the same lifetime and scopes. Return (row, secret).
 

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from allauth.account.models import EmailAddress
+from django.contrib.auth.models import User
 from django.db.models import Exists, F, OuterRef
 
 
@@ -29,7 +30,7 @@ def has_confirmed_email(user: Any) -> bool:
     return bool(user.has_confirmed_email)
 
 
-def name_of(user: Any) -> str:
+def name_of(user: User) -> str:
     """How others read who somebody is: the mail address, if it is confirmed.
 
     Else the id, as anybody may give any address, from which the user name comes too.

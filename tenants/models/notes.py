@@ -1,10 +1,12 @@
 """Notes: what the owner of an object stores with it for its own programs."""
 
 from typing import Any, TypedDict
+from uuid import UUID
 
 from django.db import models
 from django.utils import timezone
 
+from core.database.columns import Columns
 from core.errors import Invalid, NoSuchObject
 from core.work import transactions
 from tenants import vault
@@ -42,6 +44,8 @@ class NotedRow(models.Model):
     reference: in clear text, to find the object by; its events have it. metadata: pairs
     of texts, sealed.
     """
+
+    tenant_id: UUID  # subclasses have the column
 
     reference = models.CharField(
         max_length=MAX_REFERENCE, blank=True, default="", db_default=""
@@ -97,6 +101,6 @@ class NotedRow(models.Model):
         """The rows whose notes may change: those that calls find."""
         return cls._default_manager.all()
 
-    def times_of_notes(self) -> dict[str, Any]:
+    def times_of_notes(self) -> Columns:
         """The columns that tell that the notes have changed now."""
         return {"updated_at": timezone.now()}

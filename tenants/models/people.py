@@ -142,8 +142,8 @@ class Invitation(Record):
     @property
     def inviter(self) -> str:
         """The name of who sent it, for the invited. Empty if it says nothing."""
-        known = self.invited_by and has_confirmed_email(self.invited_by)
-        return name_of(self.invited_by) if known else ""
+        person = self.invited_by
+        return name_of(person) if person and has_confirmed_email(person) else ""
 
     @property
     def invited_by_name(self) -> str:

@@ -23,7 +23,7 @@ STATUS = re.compile(r"([1-5])(\d\d|xx)", re.IGNORECASE)
 class StatusField(serializers.CharField):
     """A status such as `404`, or a class of them such as `4xx`, as its two bounds."""
 
-    def to_internal_value(self, data: Any) -> Any:
+    def to_internal_value(self, data: str) -> Any:
         found = STATUS.fullmatch(super().to_internal_value(data))
         if found is None:
             raise serializers.ValidationError("Give a status, as 404 or 4xx.")

@@ -3,7 +3,7 @@
 import re
 import uuid
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, TypeVar, Unpack
 
 from drf_spectacular.utils import OpenApiTypes, extend_schema_field
 from rest_framework import serializers
@@ -23,6 +23,7 @@ from core.api.serializers import (
     IntegerField,
     Parameters,
     SharedFields,
+    TextOptions,
     drop_nulls,
 )
 from credentials.ledgers.base import Agreement
@@ -74,7 +75,7 @@ UUID_TEXT = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}", re
 class SeedField(serializers.CharField):
     """The 32 bytes of an issuer's seed, as 32 ASCII characters or as base64."""
 
-    def __init__(self, **options: Any) -> None:
+    def __init__(self, **options: Unpack[TextOptions]) -> None:
         super().__init__(max_length=64, trim_whitespace=False, **options)
 
     def to_internal_value(self, data: str) -> bytes:  # type: ignore[override]

@@ -1,7 +1,6 @@
 """`manage.py rotate_master_key`: wrap all data keys by the new master key."""
 
 import time
-from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
@@ -20,7 +19,7 @@ class Command(BaseCommand):
         "repeated."
     )
 
-    def handle(self, **options: Any) -> None:
+    def handle(self, **options: str | int | bool | None) -> None:
         """Put the new master key in force, then wrap the older data keys in batches.
 
         In this order: data keys that are created from now on have the new one, so the

@@ -3,8 +3,6 @@
 The transaction author agreement covers what the agency's endorser writes.
 """
 
-from typing import Any
-
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from core.errors import AgencyError
@@ -23,7 +21,9 @@ class Command(BaseCommand):
             "--yes", action="store_true", help="accept it without asking"
         )
 
-    def handle(self, network: str, yes: bool, **options: Any) -> None:
+    def handle(
+        self, network: str, yes: bool, **options: str | int | bool | None
+    ) -> None:
         found = Network.objects.filter(pk=network).first()
         if not found:
             raise CommandError("There is no such network.")
