@@ -3,13 +3,14 @@
 RFCs 0036 and 0453, RFCs 0183 and 0721. This module does not use the database.
 """
 
-from typing import Any, cast
+from typing import Literal, TypedDict, cast
 
 from connections.didcomm import formats
 from connections.didcomm.formats import MessageFormat, attach_as, attachment_of
 from connections.didcomm.message import Message, build, text
 from connections.didcomm.service import read_service
 from core.errors import PeerError
+from core.text.bounded_json import JSON
 from wallets.anoncreds.objects import CredentialBody, OfferBody, Opaque
 
 ISSUE_CREDENTIAL = "issue-credential"
@@ -19,6 +20,28 @@ MAX_REGISTRY_ID = 500  # characters, as in the tables
 ABANDONED = "issuance-abandoned"
 # ACA-Py reads only this format, whatever the format of the issuance.
 REVOCATION_FORMAT = "indy-anoncreds"
+# The members of a proposal that its filter has.
+FilterName = Literal[
+    "definitionId",
+    "schemaId",
+    "schemaName",
+    "schemaVersion",
+    "schemaIssuerDid",
+    "issuerDid",
+]
+
+
+class Proposal(TypedDict, total=False):
+    """What a holder proposes, with the names of the API. The issuer chooses the rest."""
+
+    comment: str
+    definitionId: str
+    schemaId: str
+    schemaName: str
+    schemaVersion: str
+    schemaIssuerDid: str
+    issuerDid: str
+    credentialValues: dict[str, str]
 
 
 def build_offer(
@@ -27,7 +50,7 @@ def build_offer(
     values: dict[str, str],
     message_format: MessageFormat,
     thread_id: str | None = None,
-) -> dict:
+) -> dict[str, JSON]:
     """Build an offer. In the preview, attributes without a value have an empty text.
 
     offer: the AnonCreds offer. thread_id: of the proposal that it answers.
@@ -39,18 +62,22 @@ def build_offer(
     return message | attach_as(message_format, formats.OFFER, offer)
 
 
-def build_preview(values: dict[str, str], message_format: MessageFormat) -> dict:
+def build_preview(
+    values: dict[str, str], message_format: MessageFormat
+) -> dict[str, JSON]:
     """Build the credential preview of an offer or proposal."""
     kind = message_format.prefix + message_format.type(
         ISSUE_CREDENTIAL, "credential-preview"
     )
-    attributes = [{"name": name, "value": value} for name, value in values.items()]
+    attributes: list[JSON] = [
+        {"name": name, "value": value} for name, value in values.items()
+    ]
     return {"@type": kind, "attributes": attributes}
 
 
 def build_request(
     request: Opaque, thread_id: str, message_format: MessageFormat
-) -> dict:
+) -> dict[str, JSON]:
     message = _build_message(
         "request-credential", message_format, thread_id, comment=""
     )
@@ -59,22 +86,24 @@ def build_request(
 
 def build_issue(
     credential: CredentialBody, thread_id: str, message_format: MessageFormat
-) -> dict:
+) -> dict[str, JSON]:
     message = _build_message("issue-credential", message_format, thread_id, comment="")
     return message | attach_as(message_format, formats.CREDENTIAL, credential)
 
 
-def build_ack(thread_id: str, message_format: MessageFormat) -> dict:
+def build_ack(thread_id: str, message_format: MessageFormat) -> dict[str, JSON]:
     return _build_message("ack", message_format, thread_id, status="OK")
 
 
 def build_problem_report(
     thread_id: str, message_format: MessageFormat, explanation: str
-) -> dict:
+) -> dict[str, JSON]:
     """Build the report of a side that declines."""
-    description = {"code": ABANDONED, "en": explanation}
     return _build_message(
-        "problem-report", message_format, thread_id, description=description
+        "problem-report",
+        message_format,
+        thread_id,
+        description={"code": ABANDONED, "en": explanation},
     )
 
 
@@ -82,19 +111,20 @@ def _build_message(
     name: str,
     message_format: MessageFormat,
     thread_id: str | None = None,
-    **members: Any,
-) -> dict:
+    **members: JSON,
+) -> dict[str, JSON]:
     return build(
         message_format.type(ISSUE_CREDENTIAL, name),
         message_format.prefix,
         thread_id,
+        None,
         **members,
     )
 
 
 def build_revocation(
     registry_id: str, index: int, message_format: MessageFormat
-) -> dict:
+) -> dict[str, JSON]:
     """Build the notification that a credential is revoked.
 
     Its version is that of the issuance. It names the credential by its slot, as in
@@ -156,7 +186,7 @@ def read_preview(message: Message) -> dict[str, str]:
     return read_attributes(message.body.get("credential_preview"))
 
 
-def read_attributes(preview: Any) -> dict[str, str]:
+def read_attributes(preview: JSON) -> dict[str, str]:
     """`{name: value}` of a credential preview.
 
     PeerError `bad_preview` if it cannot be read, or names an attribute twice.

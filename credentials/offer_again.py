@@ -1,10 +1,9 @@
 """Offer a credential once more, after its offer was declined or its link has ended."""
 
-from typing import Any
-
 from connections.protocols import connectionless
 from core.errors import Conflict
 from credentials.models import Credential, CredentialDefinition, CredentialFormat
+from credentials.models.credential import Offered
 from credentials.openid4vci import offers
 from tenants import vault
 
@@ -43,16 +42,17 @@ def offer_again(row: Credential) -> Credential:
     definition.tenant = row.tenant
     connection = row.live_connection
     assert connection, "why_not_again() has looked"
-    offered: dict[str, Any] = {
-        "definition": definition,
+    offered: Offered = {
         "values": row.unsealed_values(),
         "automatic_issuance": row.automatic_issuance,
         "notes": row.notes(),
         "recipient_name": row.unsealed_recipient_name(),
     }
     if row.format == CredentialFormat.SD_JWT:
-        return offers.offer_by_link(row.wallet, **offered)
+        return offers.offer_by_link(row.wallet, definition, **offered)
     if connection.connectionless or connection.is_open:  # an invitation that ended
         options = connectionless.default_options(row.tenant)
-        return Credential.offer_by_link(row.wallet, options=options, **offered)
-    return Credential.offer(connection, **offered)
+        return Credential.offer_by_link(
+            row.wallet, definition, options=options, **offered
+        )
+    return Credential.offer(connection, definition, **offered)

@@ -9,9 +9,9 @@ write it calls record_submission(), which renews the lease; the published rows a
 complete() are one transaction.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NotRequired, TypedDict
 
 from django.conf import settings
 from django.db import IntegrityError, transaction
@@ -30,7 +30,7 @@ from credentials.ledgers.base import (
     schema_exists,
     tag_taken,
 )
-from credentials.models.card_display import check_display
+from credentials.models.card_display import Display, check_display
 from credentials.models.definition import (
     Claims,
     CredentialDefinition,
@@ -84,7 +84,7 @@ class DefinitionParameters(NamedTuple):
     by_original_client: bool = False
     is_anoncreds: bool = True
     sd_jwt: FormatOptions | None = None
-    display: Mapping[str, Any] | None = None
+    display: Display | None = None
     twin_of: str = ""
     recipient_attribute: str = ""
 
@@ -97,6 +97,20 @@ class DefinitionParameters(NamedTuple):
         if self.twin_of:
             return self.schema_body["issuerId"]
         return Wallet.of_organization(self.tenant).issuer_did
+
+
+class DefinitionPayload(TypedDict):
+    """What the job of a definition needs, and has made so far."""
+
+    schema: SchemaBody
+    schema_id: str
+    revocation: bool
+    claims: NotRequired[Claims]
+    recipient_attribute: NotRequired[str]
+    issuer: NotRequired[str]
+    tag: NotRequired[str]
+    key: NotRequired[dict[str, Any]]  # of anoncreds.Definition
+    registry: NotRequired[dict[str, Any]]  # the first one
 
 
 Prepared = CredentialDefinition | key_pool.ReservedKey | None
@@ -118,7 +132,7 @@ def enqueue_did(tenant: Tenant, did: str, verkey: str) -> None:
 
 
 @publisher(Kind.DID)
-def run_did_job(job: Publication, payload: dict[str, Any]) -> None:
+def run_did_job(job: Publication, payload: dict[str, str]) -> None:
     job.record_submission(job.subject)
     job.ledger.publish_did(job.subject, payload["verkey"])
     job.complete(job.subject)
@@ -156,7 +170,7 @@ def publish_endpoint(tenant: Tenant, endpoint: str) -> None:
 
 
 @publisher(Kind.ENDPOINT)
-def run_endpoint_job(job: Publication, payload: dict[str, Any]) -> None:
+def run_endpoint_job(job: Publication, payload: dict[str, str]) -> None:
     job.record_submission(payload["endpoint"])
     job.ledger.publish_endpoint(job.subject, payload["endpoint"])
     job.complete(payload["endpoint"])
@@ -377,7 +391,7 @@ def _publish_remotely(wanted: DefinitionParameters) -> CredentialDefinition:
     Equal requests have the same schema id, tag, claims and attribute that names the
     person, the same attributes in any order, and both or neither support revocation.
     """
-    payload: dict[str, Any] = {
+    payload: DefinitionPayload = {
         "schema": wanted.schema_body,
         "schema_id": wanted.schema_id,
         "revocation": wanted.supports_revocation,
@@ -387,7 +401,7 @@ def _publish_remotely(wanted: DefinitionParameters) -> CredentialDefinition:
     if wanted.recipient_attribute:
         payload["recipient_attribute"] = wanted.recipient_attribute
     attribute_names = wanted.schema_body["attrNames"]
-    request = [payload | {"schema": sorted(attribute_names)}, wanted.tag]
+    request = [{**payload, "schema": sorted(attribute_names)}, wanted.tag]
     if job := claim_unclaimed_result(wanted.tenant, request):
         published = wait_for_job(job, is_ours=False)
     else:
@@ -424,7 +438,7 @@ def claim_unclaimed_result(tenant: Tenant, request: Any) -> Publication | None:
 
 
 def _create_definition_job(
-    wanted: DefinitionParameters, payload: dict[str, Any], request: Any
+    wanted: DefinitionParameters, payload: DefinitionPayload, request: Any
 ) -> Publication:
     """Create a job with a new key. From then on its primes are used, whatever happens.
 
@@ -434,7 +448,7 @@ def _create_definition_job(
     reserved = _reserve_key(wanted, did, seconds_left(WAIT_SECONDS))
     try:
         return definition_job(
-            wanted.tenant, payload | {"issuer": did}, wanted.tag, request, reserved
+            wanted.tenant, {**payload, "issuer": did}, wanted.tag, request, reserved
         )
     finally:
         reserved.give_back()
@@ -442,7 +456,7 @@ def _create_definition_job(
 
 def definition_job(
     tenant: Tenant,
-    payload: dict[str, Any],
+    payload: DefinitionPayload,
     tag: str | None,
     request: Any,
     reserved: key_pool.ReservedKey,
@@ -472,7 +486,7 @@ def definition_job(
                     tenant,
                     Kind.DEFINITION,
                     subject,
-                    payload | {"tag": candidate, "key": made._asdict()},
+                    {**payload, "tag": candidate, "key": made._asdict()},
                     request,
                     attended_until=deadline,
                     idempotency_key=idempotency.current_key(),
@@ -483,7 +497,7 @@ def definition_job(
 
 
 @publisher(Kind.DEFINITION)
-def run_definition_job(job: Publication, payload: dict[str, Any]) -> None:
+def run_definition_job(job: Publication, payload: DefinitionPayload) -> None:
     schema_body = payload["schema"]
     made = _definition_key(job, payload)
     if schema_body["issuerId"] == payload["issuer"]:
@@ -516,7 +530,9 @@ def run_definition_job(job: Publication, payload: dict[str, Any]) -> None:
         job.complete(definition_id, definition=definition)
 
 
-def _definition_key(job: Publication, payload: dict[str, Any]) -> anoncreds.Definition:
+def _definition_key(
+    job: Publication, payload: DefinitionPayload
+) -> anoncreds.Definition:
     """The key of the definition, the same in each attempt.
 
     Jobs of 0.1.0 begin without one. 503 `key_not_ready` if it is not their turn yet: a

@@ -1,6 +1,6 @@
 """Delete credentials. This does not revoke them."""
 
-from typing import Any
+from uuid import UUID
 
 from django.db.models import Q
 
@@ -26,7 +26,7 @@ def remove_credential(credential: Credential) -> None:
 
 
 @transactions.atomic()
-def _remove_if_listed(credential: Credential, listed: list[Any]) -> bool:
+def _remove_if_listed(credential: Credential, listed: list[UUID]) -> bool:
     """Delete the row. Return False if it was revoked meanwhile, which is not listed."""
     if not credential.lock_and_reload_state():
         return True

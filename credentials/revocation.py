@@ -3,7 +3,8 @@
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
-from typing import Any, NamedTuple
+from typing import NamedTuple
+from uuid import UUID
 
 from django.conf import settings
 from django.db.models import F, QuerySet
@@ -246,7 +247,7 @@ def notify_holder(credential: Credential) -> None:
             outbox.enqueue_if_possible(credential.connection, notification)
 
 
-def publish_before_deletion(credentials: QuerySet[Credential]) -> list[Any]:
+def publish_before_deletion(credentials: QuerySet[Credential]) -> list[UUID]:
     """Publish the lists of the revoked credentials among these. Return their ids.
 
     A list is made from the rows, so a revoked row can be deleted only after its list

@@ -2,13 +2,13 @@
 
 import logging
 from datetime import timedelta
-from typing import Any
 
 from celery import shared_task
 from django.conf import settings
 from django.db.models import QuerySet
 
 from core.database import clock
+from core.database.columns import ColumnValue
 from core.errors import AgencyError
 from core.work.leases import attempt, work_on
 from credentials import name_filling, retention
@@ -40,7 +40,7 @@ def finish_what_was_left_behind() -> None:
         attempt(credential, publish_and_notify, try_later)
 
 
-def left_behind(**filters: Any) -> QuerySet[Credential]:
+def left_behind(**filters: ColumnValue) -> QuerySet[Credential]:
     """Credentials of issuers that wait for their next step, longest first."""
     rows = Credential.objects.select_related(
         "connection__my_key", "wallet", "tenant__network"

@@ -7,7 +7,7 @@ registries; what was issued stays as it is.
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from typing import Any, NamedTuple
+from typing import NamedTuple, Unpack
 
 from django.db.models import Q
 
@@ -21,6 +21,7 @@ from credentials.ledgers import ledger_of, network_with
 from credentials.ledgers.webvh import own_did
 from credentials.messages import ISSUE_CREDENTIAL
 from credentials.models import Credential, CredentialDefinition, WebvhDid
+from credentials.models.credential import Offered
 from credentials.models.definition import format_missing
 from credentials.models.formats import CredentialFormat
 from credentials.publishing import DefinitionParameters, Prepared
@@ -132,7 +133,7 @@ def offer(
     connection: Connection,
     definition: CredentialDefinition,
     find: Finding = find_twin,
-    **offered: Any,
+    **offered: Unpack[Offered],
 ) -> Credential:
     """Offer the definition, or its twin if the peer can read that alone.
 
@@ -153,7 +154,7 @@ def _offer_readable(
     connection: Connection,
     definition: CredentialDefinition,
     twin: CredentialDefinition,
-    **offered: Any,
+    **offered: Unpack[Offered],
 ) -> Credential:
     connection = connection.lock_for_exchange()
     usual = discover_features.choose_format(connection, ISSUE_CREDENTIAL)

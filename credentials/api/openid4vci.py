@@ -19,6 +19,7 @@ from core.api.exceptions import set_retry_after
 from core.errors import Conflict, NotFound, OrganizationFrozen, TooOften
 from core.net.callers import client_address
 from core.text import bounded_json
+from core.text.bounded_json import JSON
 from core.valkey import rate_limits
 from credentials.models import (
     CredentialDefinition,
@@ -58,7 +59,9 @@ def endpoint(*methods: str, stays: bool = False) -> Callable[[View], View]:
     def decorate(view: View) -> View:
         @csrf_exempt
         @wraps(view)
-        def respond(request: HttpRequest, tenantId: UUID, **named: Any) -> HttpResponse:
+        def respond(
+            request: HttpRequest, tenantId: UUID, **named: str | int
+        ) -> HttpResponse:
             if request.method not in methods:
                 response = error_response(
                     "invalid_request", "Not at this address.", 405
@@ -124,7 +127,7 @@ def public_response(body: Any) -> HttpResponse:
     return response
 
 
-def read_json(request: HttpRequest) -> Any:
+def read_json(request: HttpRequest) -> JSON:
     if len(request.body) > MAX_BODY:
         raise ProtocolError("invalid_credential_request", "The body is too large.")
     if "access_token" in request.GET:

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator, Mapping
 from datetime import datetime
-from typing import Any
+from typing import Any, Unpack
 
 from rest_framework import serializers
 
@@ -33,22 +33,30 @@ from core.api.pagination import ChangingQuery, NamedQuery
 from core.api.serializers import (
     METADATA,
     Contract,
+    FieldOptions,
     IntegerField,
     Parameters,
     SharedFields,
+    TextOptions,
 )
 from core.text.bounded_json import JSON
 from credentials import messages
 from credentials.issue_credential import proposal_messages
+from credentials.messages import Proposal
 from credentials.models import (
     Credential,
     CredentialDefinition,
     CredentialFormat,
     Schema,
 )
+from credentials.models.card_display import Display
 from credentials.models.credential import MAX_RECIPIENT_NAME
 from credentials.models.definition import BOOLEAN, DATE, INTEGER
-from credentials.models.definition_format import DEFAULT_VALIDITY, FormatOptions
+from credentials.models.definition_format import (
+    DEFAULT_VALIDITY,
+    DerivedClaim,
+    FormatOptions,
+)
 from credentials.models.name_search import MIN_LETTERS, searched_beginnings
 from wallets.anoncreds import normalise_name
 
@@ -72,7 +80,7 @@ MAX_FACE = 4
 class NameField(serializers.CharField):
     """A name or tag that fits into an id."""
 
-    def __init__(self, **options: Any) -> None:
+    def __init__(self, **options: Unpack[TextOptions]) -> None:
         super().__init__(max_length=64, **options)
 
     def to_internal_value(self, data: str) -> str:
@@ -87,7 +95,7 @@ class NameField(serializers.CharField):
 class VersionField(serializers.RegexField):
     """A schema's version has numbers with dots between them."""
 
-    def __init__(self, **options: Any) -> None:
+    def __init__(self, **options: Unpack[TextOptions]) -> None:
         super().__init__(
             VERSION,
             max_length=64,
@@ -99,7 +107,7 @@ class VersionField(serializers.RegexField):
 class AttributeNamesField(serializers.ListField):
     """1 to 125 names, distinct without case and spaces, as proofs compare them."""
 
-    def __init__(self, **options: Any) -> None:
+    def __init__(self, **options: Unpack[FieldOptions]) -> None:
         child = serializers.CharField(max_length=256, trim_whitespace=False)
         super().__init__(
             child=child, min_length=1, max_length=MAX_ATTRIBUTES, **options
@@ -182,10 +190,10 @@ def claims_field() -> serializers.DictField:
 class TranslationsField(serializers.DictField):
     """Texts by language, as in `{"en": "Member card"}`."""
 
-    def __init__(self, **options: Any) -> None:
+    def __init__(self, **options: Unpack[FieldOptions]) -> None:
         super().__init__(child=serializers.CharField(max_length=200), **options)
 
-    def to_internal_value(self, data: dict[str, Any]) -> dict[str, str]:
+    def to_internal_value(self, data: dict[str, JSON]) -> dict[str, str]:
         texts: dict[str, str] = super().to_internal_value(data)
         if len(texts) > MAX_LANGUAGES:
             raise serializers.ValidationError(
@@ -446,15 +454,17 @@ class CredentialDefinitionContract(NotesContract[CredentialDefinition]):
     def get_validityDays(self, definition: CredentialDefinition) -> int | None:
         return definition.sd_jwt.validity_days if definition.sd_jwt else None
 
-    def get_display(self, definition: CredentialDefinition) -> Any:
+    def get_display(self, definition: CredentialDefinition) -> Display | None:
         return definition.design or None
 
-    def get_derivedClaims(self, definition: CredentialDefinition) -> Any:
+    def get_derivedClaims(
+        self, definition: CredentialDefinition
+    ) -> list[DerivedClaim] | None:
         found = definition.sd_jwt
         return (found.derived_claims or None) if found else None
 
 
-def values_field(**options: Any) -> serializers.DictField:
+def values_field(**options: Unpack[FieldOptions]) -> serializers.DictField:
     child = serializers.CharField(allow_blank=True, trim_whitespace=False)
     return serializers.DictField(child=child, **options)
 
@@ -640,7 +650,7 @@ class SearchedNameField(serializers.CharField):
 
     default_error_messages = {"too_short": TOO_SHORT}
 
-    def to_internal_value(self, data: Any) -> str:
+    def to_internal_value(self, data: str) -> str:
         text = super().to_internal_value(data)
         if not searched_beginnings(text):
             self.fail("too_short")
@@ -770,7 +780,7 @@ class CredentialContract(NotesContract[Credential]):
     def get_values(self, credential: Credential) -> dict[str, str] | None:
         return credential.unsealed_values()
 
-    def get_proposal(self, credential: Credential) -> dict[str, object] | None:
+    def get_proposal(self, credential: Credential) -> Proposal | None:
         return credential.unsealed_proposal()
 
     def get_revocationRegistryId(self, credential: Credential) -> str | None:

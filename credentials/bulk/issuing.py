@@ -2,7 +2,6 @@
 
 import logging
 from functools import cache, partial
-from typing import Any
 
 from django.utils import timezone
 
@@ -17,6 +16,7 @@ from core.work.loop import Loop
 from credentials import twins
 from credentials.bulk.checking import CONNECTION_NOT_FOUND, WALLET_NOT_FOUND
 from credentials.models import Bulk, BulkRow, Credential
+from credentials.models.credential import Offered
 from tenants import vault
 from wallets.models import Wallet
 
@@ -60,8 +60,7 @@ def make_offer(bulk: Bulk, row: BulkRow, find: twins.Finding) -> Credential:
     bulk names no network; `find` looks for it. NotFound if what the row names was there
     when the file was checked, and is gone.
     """
-    options: dict[str, Any] = {
-        "definition": bulk.definition,
+    offered: Offered = {
         "values": vault.unseal(row, "values"),
         "automatic_issuance": bulk.automatic_issuance,
         "notes": row.notes(),
@@ -69,8 +68,10 @@ def make_offer(bulk: Bulk, row: BulkRow, find: twins.Finding) -> Credential:
     }
     wallet = Wallet.of_organization(bulk.tenant)
     if row.is_by_link:
-        options["options"] = connectionless.default_options(bulk.tenant)
-        credential = Credential.offer_by_link(wallet, **options)
+        options = connectionless.default_options(bulk.tenant)
+        credential = Credential.offer_by_link(
+            wallet, bulk.definition, options=options, **offered
+        )
         if name := vault.unseal(row, "recipient_name"):
             assert credential.connection, "it was made with its connection"
             credential.connection.update_columns(name=name)
@@ -86,8 +87,8 @@ def make_offer(bulk: Bulk, row: BulkRow, find: twins.Finding) -> Credential:
         raise NotFound("not_found", message)
     bulk.definition.tenant = bulk.tenant  # its row, with the network
     if bulk.network:
-        return Credential.offer(connection, **options)
-    return twins.offer(connection, find=find, **options)
+        return Credential.offer(connection, bulk.definition, **offered)
+    return twins.offer(connection, bulk.definition, find, **offered)
 
 
 def fail_row(row: BulkRow, error: Exception) -> None:

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 from core.errors import Invalid
 from core.text import bounded_json
+from core.text.bounded_json import JSON
 
 CONNECTION, WALLET, VALUES = "connectionId", "walletId", "credentialValues"
 NAME = "recipientName"  # of an offer by a link
@@ -67,7 +68,7 @@ class SourceRow(NamedTuple):
     recipient: Recipient = Recipient()
     values: dict[str, str] | None = None
     error: CellError | None = None
-    notes: Mapping[str, Any] = MappingProxyType({})
+    notes: Mapping[str, JSON] = MappingProxyType({})
 
 
 class CSVFile:

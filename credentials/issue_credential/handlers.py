@@ -10,7 +10,6 @@ ReadNeeded, and the message is handled again after the read.
 
 import logging
 from functools import partial
-from typing import Any
 
 from django.db import transaction
 from django.db.models import QuerySet
@@ -36,7 +35,7 @@ from credentials.models.credential import (
 )
 from tenants import vault
 from wallets import anoncreds
-from wallets.anoncreds.objects import CredentialBody, OfferBody
+from wallets.anoncreds.objects import CredentialBody, OfferBody, Opaque
 from wallets.models import Wallet
 
 logger = logging.getLogger(__name__)
@@ -236,7 +235,7 @@ def receive_credential(credential: Credential, message: Message) -> None:
     _send_ack(credential)
 
 
-def _registry_id_in(issued: dict[str, Any]) -> str:
+def _registry_id_in(issued: Opaque) -> str:
     """The id of the registry of an issued credential, or "". PeerError if it is none."""
     registry_id = issued.get("rev_reg_id") or ""
     if not isinstance(registry_id, str) or len(registry_id) > messages.MAX_REGISTRY_ID:
@@ -246,7 +245,7 @@ def _registry_id_in(issued: dict[str, Any]) -> str:
 
 def _process_credential(
     credential: Credential,
-    issued: dict[str, Any],
+    issued: Opaque,
     registry_id: str,
     prepared: PreparedResults,
 ) -> CredentialBody:
@@ -277,7 +276,7 @@ def _process_credential(
     )
 
 
-def _is_stored(credential: Credential, issued: dict[str, Any]) -> bool:
+def _is_stored(credential: Credential, issued: Opaque) -> bool:
     """Whether this is the stored credential.
 
     The signature is not compared, because processing changes it.

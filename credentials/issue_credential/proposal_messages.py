@@ -1,11 +1,10 @@
 """Messages of propose-credential (RFCs 0036, 0453), by which a holder proposes.
 
-A proposal is `{"comment", "definitionId", …, "credentialValues": {name: value}}`, with
-the names of the API. The issuer chooses what is absent. In version 1.0 the members of
-the filter are members of the message itself.
+In version 1.0 the members of the filter are members of the message itself.
 """
 
-from typing import Any
+from collections.abc import Mapping
+from typing import cast
 
 from connections.didcomm.formats import (
     ANONCREDS,
@@ -17,11 +16,14 @@ from connections.didcomm.formats import (
 )
 from connections.didcomm.message import Message, build
 from core.errors import PeerError
+from core.text.bounded_json import JSON
 from credentials.ledgers.base import split_schema_id
 from credentials.messages import (
     ISSUE_CREDENTIAL,
     MAX_ATTRIBUTES,
     MAX_OBJECT_ID,
+    FilterName,
+    Proposal,
     build_preview,
     read_attributes,
 )
@@ -29,7 +31,7 @@ from wallets.anoncreds import normalise_name
 from wallets.anoncreds.objects import OfferBody
 
 # The members of the filter, by their names in the API.
-FILTER_MEMBERS = {
+FILTER_MEMBERS: dict[FilterName, str] = {
     "definitionId": "cred_def_id",
     "schemaId": "schema_id",
     "schemaName": "schema_name",
@@ -38,7 +40,7 @@ FILTER_MEMBERS = {
     "issuerDid": "issuer_did",
 }
 # The members that have another name in the AnonCreds format.
-ANONCREDS_FILTER_MEMBERS = {
+ANONCREDS_FILTER_MEMBERS: dict[FilterName, str] = {
     "schemaIssuerDid": "schema_issuer_id",
     "issuerDid": "issuer_id",
 }
@@ -48,10 +50,10 @@ MAX_CHARACTERS = 200_000  # of all names and values
 
 
 def build_proposal(
-    proposed: dict[str, Any],
+    proposed: Proposal,
     message_format: MessageFormat,
     thread_id: str | None = None,
-) -> dict[str, Any]:
+) -> dict[str, JSON]:
     """Build the message of a proposal. thread_id: of the offer that it answers.
 
     The members of the filter are in the message itself in version 1.0, and attached to
@@ -78,7 +80,7 @@ def build_proposal(
     return body | attach_as(message_format, FILTER, members) | preview
 
 
-def read_proposal(received: Message) -> dict[str, Any]:
+def read_proposal(received: Message) -> Proposal:
     """Read the proposal in a received message. PeerError if it cannot be read.
 
     Members without a text are left out.
@@ -88,34 +90,35 @@ def read_proposal(received: Message) -> dict[str, Any]:
     preview = received.body.get(
         "credential_proposal" if is_first else "credential_preview"
     )
-    proposed: dict[str, Any] = {
-        "comment": _text_member(received.body, "comment")[:MAX_COMMENT]
-    }
+    texts = {"comment": _text_member(received.body, "comment")[:MAX_COMMENT]}
     for name, member in FILTER_MEMBERS.items():
         # In the spelling of either format, whatever the message says it is.
-        proposed[name] = _text_member(content, member) or _text_member(
+        texts[name] = _text_member(content, member) or _text_member(
             content, ANONCREDS_FILTER_MEMBERS.get(name, member)
         )
-        if len(proposed[name]) > MAX_OBJECT_ID:
+        if len(texts[name]) > MAX_OBJECT_ID:
             raise PeerError("bad_proposal", f"{member} is too long")
+    values: dict[str, str] = {}
     if preview is not None:
         values = read_attributes(preview)
         if problem := find_problem(values):
             raise PeerError("bad_proposal", problem)
-        proposed["credentialValues"] = values
-    return {name: value for name, value in proposed.items() if value}
+    return drop_empty(texts | {"credentialValues": values})
 
 
-def _text_member(body: dict[str, Any], name: str) -> str:
+def drop_empty(members: Mapping[str, object]) -> Proposal:
+    """The proposal of these members, which are its own, without empty ones."""
+    return cast(Proposal, {name: value for name, value in members.items() if value})
+
+
+def _text_member(body: Mapping[str, JSON], name: str) -> str:
     value = body.get(name)
     if not isinstance(value, str | None):
         raise PeerError("bad_proposal", f"{name} is no text")
     return value or ""
 
 
-def matches_offer(
-    proposed: dict[str, Any], offer: OfferBody, values: dict[str, str]
-) -> bool:
+def matches_offer(proposed: Proposal, offer: OfferBody, values: dict[str, str]) -> bool:
     """Whether an AnonCreds offer matches everything that a proposal names.
 
     values: those that are offered. They may differ from the proposed ones, but each
@@ -127,7 +130,7 @@ def matches_offer(
         return False
     schema_id, definition_id = offer["schema_id"], offer["cred_def_id"]
     author, name, version = split_schema_id(schema_id)
-    offered = {
+    offered: dict[FilterName, str] = {
         "definitionId": definition_id,
         "schemaId": schema_id,
         "schemaName": name,

@@ -1,7 +1,5 @@
 """Proposals (RFCs 0036, 0453): the holder proposes a credential, the issuer offers."""
 
-from typing import Any
-
 from django.db.models import Q, QuerySet
 
 from connections.didcomm import formats
@@ -17,6 +15,7 @@ from core.errors import Conflict, Invalid, PeerError, WrongState
 from core.work import network_reads, transactions
 from credentials import messages
 from credentials.issue_credential import proposal_messages
+from credentials.messages import FilterName, Proposal
 from credentials.models.credential import Credential
 from credentials.models.definition import CredentialDefinition
 from tenants import vault
@@ -24,8 +23,6 @@ from tenants.models import Notes, Tenant
 from wallets.anoncreds.objects import OfferBody
 from wallets.models import Wallet
 
-# With the names of the API: see proposal_messages.
-Proposal = dict[str, Any]
 Role = Credential.Role
 State = Credential.State
 
@@ -37,7 +34,7 @@ def propose(
     exchange_version: str = "",
     notes: Notes | None = None,
 ) -> Credential:
-    """Holder: propose a credential. proposed: see proposal_messages.
+    """Holder: propose a credential.
 
     In one transaction: it locks the connection, stores the row and enqueues the
     message. The errors of Connection.lock_for_exchange(), 409 `quota_exceeded`, and
@@ -56,7 +53,7 @@ def propose(
     credential = create_proposed(
         connection,
         Role.HOLDER,
-        message["@id"],
+        str(message["@id"]),
         proposed,
         {"wire_version": message_format.version, "wire_format": message_format.format},
         notes,
@@ -74,13 +71,13 @@ def counter_offer(credential: Credential, changes: Proposal) -> None:
     of Exchange.lock_to_act().
     """
     credential.lock_to_act()
-    proposed: Proposal = {"credentialValues": credential.unsealed_values()}
+    proposed: Proposal = {"credentialValues": credential.unsealed_values() or {}}
     if not proposal_messages.FILTER_MEMBERS.keys() & changes:
         proposed["definitionId"] = credential.definition_id
         proposed["schemaId"] = credential.schema_id
     proposed |= changes
     # As read_proposal() returns it: without empty members.
-    proposed = {name: value for name, value in proposed.items() if value}
+    proposed = proposal_messages.drop_empty(proposed)
     problem = proposal_messages.find_problem(proposed.get("credentialValues", {}))
     if problem:
         raise Invalid("invalid_request", problem, {"credentialValues": [problem]})
@@ -126,7 +123,7 @@ def propose_in_other_format(credential: Credential) -> None:
     assert proposed, "a check constraint of the table"
     message_format = credential.message_format._replace(format=formats.ANONCREDS)
     message = proposal_messages.build_proposal(proposed, message_format)
-    credential.propose_again(message["@id"], message_format)
+    credential.propose_again(str(message["@id"]), message_format)
     credential.send_message(message)
 
 
@@ -223,9 +220,8 @@ def find_answered_in_new_thread(
         wire_version=Connection.Version.FIRST,
     )
     for credential in proposed.order_by("pk"):
-        if proposal_messages.matches_offer(
-            credential.unsealed_proposal() or {}, offer, values
-        ):
+        proposal: Proposal | None = credential.unsealed_proposal()
+        if proposal_messages.matches_offer(proposal or {}, offer, values):
             # The one object of this row in this transaction.
             return Credential.find_on_connection(connection, credential.thread_id)
     return None
@@ -252,9 +248,9 @@ def offer_proposed(
     proposal = credential.unsealed_proposal() or {}
     proposed = proposal.get("credentialValues", {})
     # A counter-proposal to an offer without values repeats its preview of empty texts.
-    if not any(proposed.values()):
-        proposed = None
-    values = values or proposed or credential.unsealed_values()
+    if not values and any(proposed.values()):
+        values = proposed
+    values = values or credential.unsealed_values()
     definition.check_offer(values, automatic_issuance)
     offer = definition.create_offer()
     credential.answer_proposal(definition, offer, values, automatic_issuance)
@@ -293,7 +289,7 @@ def _fitting_definitions(
     tenant: Tenant, named: Proposal
 ) -> QuerySet[CredentialDefinition]:
     """The organization's definitions that match everything a proposal names."""
-    columns = {
+    columns: dict[FilterName, str] = {
         "definitionId": "definition_id",
         "schemaId": "schema__schema_id",
         "schemaName": "schema__name",

@@ -4,12 +4,13 @@ This module imports no other module of credentials but differences.py.
 """
 
 from datetime import UTC, datetime
-from typing import Any, Self, cast
+from typing import Self
 
 from django.db import models
 from django.db.models import F, Q, Value
 from django.utils import timezone
 
+from core.database.columns import ColumnValue
 from core.work import network_reads
 from credentials.ledgers.differences import Difference, find_difference
 from tenants.models import Network, Record
@@ -172,7 +173,7 @@ class StatusList(Record):
     def read(self) -> StatusListBody:
         """The body as it was published. Of a difference it reads the full list too."""
         if self.changed is None or self.full_at is None:
-            return cast(StatusListBody, self.body)
+            return self.body
         full = self._same_registry().get(timestamp=self.full_at)
         difference = Difference(self.timestamp, self.accumulator, bytes(self.changed))
         return difference.apply_to(full.body)
@@ -211,7 +212,7 @@ class StatusList(Record):
             network=self.network_id, registry_id=self.registry_id
         )
 
-    def _change_unfolded(self, **changes: Any) -> bool:
+    def _change_unfolded(self, **changes: ColumnValue) -> bool:
         """Change the row if it is as it was read, and not folded. Return whether."""
         rows = StatusList.objects.filter(
             pk=self.pk, full_at=None, updated_at=self.updated_at

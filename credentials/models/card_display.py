@@ -1,7 +1,7 @@
 """What the `display` of a definition may say about its cards."""
 
-from collections.abc import Collection, Mapping
-from typing import Any
+from collections.abc import Collection
+from typing import TypedDict
 from uuid import UUID
 
 from core.errors import Invalid
@@ -9,13 +9,30 @@ from core.text.colors import MIN_CONTRAST, contrast, parse
 from tenants.models import Asset
 
 
+class Colors(TypedDict, total=False):
+    background: str
+    text: str
+
+
+class Display(TypedDict, total=False):
+    """How cards look. names: by language; labels: by attribute, then by language."""
+
+    colors: Colors
+    logo: str
+    picture: str
+    names: dict[str, str]
+    labels: dict[str, dict[str, str]]
+    title: str
+    face: list[str]
+    back: list[str]
+
+
 def check_display(
-    display: Mapping[str, Any], attribute_names: Collection[str], tenant_id: UUID
+    display: Display, attribute_names: Collection[str], tenant_id: UUID
 ) -> None:
     """400 `invalid_request` unless it fits these attributes and can be read.
 
-    Its picture is one that the organization's account stored here. display: of the
-    shape of the API's DisplayPart.
+    Its picture is one that the organization's account stored here.
     """
     title = [display["title"]] if "title" in display else []
     placed = {

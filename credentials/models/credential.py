@@ -5,7 +5,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import cached_property
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypedDict
 from uuid import UUID
 
 from django.contrib.postgres.fields import ArrayField
@@ -19,14 +19,18 @@ from connections.didcomm.message import Message
 from connections.exchange import Exchange, format_columns
 from connections.models import Connection
 from connections.protocols import connectionless, discover_features
+from connections.protocols.out_of_band import OutOfBandOptions
 from core.database import clock
+from core.database.columns import Columns
 from core.database.compiled_sql import CompiledQuery, update_rows
 from core.errors import AgencyError, Conflict, Invalid, WrongState
 from core.states import Transitions, move, sources_of
+from core.text.bounded_json import Members
 from core.work import network_reads, transactions
 from core.work.prepared_results import PreparedResults
 from credentials import messages
 from credentials.ledgers.reads import LedgerReads
+from credentials.messages import Proposal
 from credentials.models.definition import CredentialDefinition, normalised_names
 from credentials.models.formats import CredentialFormat
 from credentials.models.name_search import NameDigests
@@ -35,12 +39,49 @@ from credentials.models.token_status_list import Place, TokenStatusList
 from tenants import vault
 from tenants.models import Notes, Tenant
 from wallets import anoncreds
-from wallets.anoncreds.objects import CredentialBody, DefinitionBody, OfferBody
+from wallets.anoncreds.objects import (
+    CredentialBody,
+    DefinitionBody,
+    OfferBody,
+    Opaque,
+)
 from wallets.jose.signing import JWK
 from wallets.models import Wallet
 from webhooks.events.types import Type
 
 Values = dict[str, str]  # by attribute name
+
+
+class Taken(TypedDict, total=False):
+    """Holder: what the next request to an issuer of OpenID4VCI needs.
+
+    form: of the token request; then access_token is in its place.
+    """
+
+    secret: str
+    form: dict[str, str]
+    access_token: str
+    identifier: str
+    transaction_id: str
+    received: Members
+
+
+class HeldSDJWT(TypedDict):
+    """An SD-JWT VC and the secret of the key to which it is bound."""
+
+    sd_jwt: str
+    secret: str
+
+
+class Offered(TypedDict):
+    """What an offer says beside its definition, in all ways to offer."""
+
+    values: Values | None
+    automatic_issuance: bool
+    notes: Notes | None
+    recipient_name: str
+
+
 # After which a worker asks for what a call did not receive, as its process has ended.
 ASK_AFTER = timedelta(seconds=60)
 MAX_RECIPIENT_NAME = 200  # characters
@@ -390,7 +431,7 @@ class Credential(Exchange):
         definition: CredentialDefinition,
         values: Values | None,
         automatic_issuance: bool = False,
-        options: Any = None,
+        options: OutOfBandOptions | None = None,
         exchange_version: str = "",
         attachment_format: str = "",
         notes: Notes | None = None,
@@ -422,7 +463,7 @@ class Credential(Exchange):
 
     def _recipient_columns(
         self, definition: CredentialDefinition, values: Values | None
-    ) -> dict[str, Any]:
+    ) -> Columns:
         """What a row has of the recipient's name once there are later values."""
         name = named_in(definition, values)
         if self.recipient_name is not None or not name:
@@ -500,8 +541,8 @@ class Credential(Exchange):
     def _prepare_issuance(
         self,
         offer: OfferBody,
-        request: dict[str, Any],
-        metadata: dict[str, Any],
+        request: Opaque,
+        metadata: Opaque,
         public: DefinitionBody,
         link_secret: str,
         slot: RegistrySlot | None,
@@ -656,13 +697,13 @@ class Credential(Exchange):
 
     # Further transitions. Like move(), each needs the lock and may raise WrongState.
 
-    def receive_proposal(self, message: Message, proposed: dict[str, Any]) -> None:
+    def receive_proposal(self, message: Message, proposed: Proposal) -> None:
         """Issuer: the holder has proposed something else."""
         sources = [self.State.PROPOSED, self.State.OFFERED]
         columns = self._proposed_columns(proposed) | format_columns(message)
         move(self, sources, self.State.PROPOSED, **columns)
 
-    def counter(self, proposed: dict[str, Any]) -> None:
+    def counter(self, proposed: Proposal) -> None:
         """Holder: answer an offer with a proposal."""
         columns = self._proposed_columns(proposed)
         move(self, [self.State.OFFERED], self.State.PROPOSED, **columns)
@@ -677,11 +718,9 @@ class Credential(Exchange):
             wire_format=message_format.format,
         )
 
-    def _proposed_columns(self, proposed: dict[str, Any]) -> dict[str, Any]:
+    def _proposed_columns(self, proposed: Proposal) -> Columns:
         """What a row has of a later proposal. After an offer its ids are the offer's."""
-        columns: dict[str, Any] = {
-            "proposal": vault.sealed_value(self, "proposal", proposed)
-        }
+        columns: Columns = {"proposal": vault.sealed_value(self, "proposal", proposed)}
         if self.offer_body is None:
             columns["definition_id"] = proposed.get("definitionId", "")
             columns["schema_id"] = proposed.get("schemaId", "")
@@ -719,7 +758,7 @@ class Credential(Exchange):
 
     def offered_columns(
         self, message: Message, offer: OfferBody, values: Values
-    ) -> dict[str, Any]:
+    ) -> Columns:
         """What a row has of the offer that was received last."""
         return {
             "thread_id": message.thread_id,
@@ -731,7 +770,7 @@ class Credential(Exchange):
             **format_columns(message),
         }
 
-    def receive_request(self, message: Message, request: dict[str, Any]) -> None:
+    def receive_request(self, message: Message, request: Opaque) -> None:
         """Issuer: the holder has accepted the offer."""
         move(
             self,
@@ -778,9 +817,7 @@ class Credential(Exchange):
             revocation_index=index,
         )
 
-    def accept_link(
-        self, taken: dict[str, Any], ask_after: timedelta = ASK_AFTER
-    ) -> None:
+    def accept_link(self, taken: Taken, ask_after: timedelta = ASK_AFTER) -> None:
         """Holder: ask for what a link of OpenID4VCI offers. A worker goes on.
 
         taken: what the next requests to the issuer need; sealed. ask_after: until then
@@ -796,7 +833,7 @@ class Credential(Exchange):
         )
 
     def receive_sd_jwt(
-        self, held: dict[str, Any], values: Values, place: Place | None
+        self, held: HeldSDJWT, values: Values, place: Place | None
     ) -> None:
         """Holder: the issuer has issued it. held: it and its key; sealed."""
         move(
@@ -838,10 +875,10 @@ class Credential(Exchange):
         """Holder: the issuer has revoked it, as the published list says."""
         move(self, [self.State.ISSUED], self.State.REVOKED)
 
-    def event_data(self, wallet: Any) -> dict[str, Any]:
+    def event_data(self, wallet: Wallet) -> Members:
         return {**super().event_data(wallet), "format": str(self.format)}
 
-    def build_decline(self, reason: str) -> dict[str, Any]:
+    def build_decline(self, reason: str) -> Members:
         is_issuer = self.role == self.Role.ISSUER
         usual = f"The credential is not {'issued' if is_issuer else 'wanted'}."
         return messages.build_problem_report(
@@ -882,7 +919,7 @@ class Credential(Exchange):
         """Return `{name: value}` as offered or issued, or None. Decrypts each time."""
         return vault.unseal(self, "values")
 
-    def unsealed_proposal(self) -> dict[str, Any] | None:
+    def unsealed_proposal(self) -> Proposal | None:
         """Return the last proposal, or None. Decrypts in each call."""
         return vault.unseal(self, "proposal")
 

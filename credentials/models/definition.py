@@ -14,7 +14,7 @@ from core.errors import Conflict, Invalid
 from core.text.days import parse_day
 from core.work.prepared_results import PreparedResults
 from credentials.ledgers import ledger_with
-from credentials.models.card_display import check_display
+from credentials.models.card_display import Display, check_display
 from credentials.models.formats import CredentialFormat
 from credentials.models.last_document import LastDocument
 from credentials.models.name_search import NameKey
@@ -154,7 +154,7 @@ class CredentialDefinition(Record, NotedRow):
 
     @classmethod
     def integer_attributes(
-        cls, tenant_id: Any, definition_ids: Iterable[str]
+        cls, tenant_id: UUID, definition_ids: Iterable[str]
     ) -> dict[str, set[str]]:
         """The normalised names of attributes with only integers, by definition id.
 
@@ -176,7 +176,7 @@ class CredentialDefinition(Record, NotedRow):
 
     @classmethod
     def twins_of(
-        cls, tenant_id: Any, definition_ids: Iterable[str]
+        cls, tenant_id: UUID, definition_ids: Iterable[str]
     ) -> dict[str, list[str]]:
         """The ids of twins by definition id, of those that have any; both ways.
 
@@ -275,13 +275,13 @@ class CredentialDefinition(Record, NotedRow):
         return found
 
     @property
-    def design(self) -> dict[str, Any]:
+    def design(self) -> Display:
         """How its cards look, as the API writes it. May take the query of `sd_jwt`."""
         if self.display is not None:
-            return dict(self.display)
-        return dict(self.sd_jwt.display) if self.sd_jwt else {}
+            return self.display.copy()
+        return self.sd_jwt.display.copy() if self.sd_jwt else {}
 
-    def change_display(self, display: Mapping[str, Any]) -> None:
+    def change_display(self, display: Display) -> None:
         """Change how its cards look. Nothing that is published changes.
 
         400 `invalid_request` as check_display().

@@ -8,6 +8,7 @@ from django.db import IntegrityError, models
 from django.utils import timezone
 
 from core.errors import Conflict, Invalid
+from core.text.bounded_json import JSON
 from core.text.days import parse_day
 from core.text.relative_dates import is_relative_date, resolve_value
 from core.work import transactions
@@ -230,7 +231,7 @@ def claim_value(kind: str, value: str) -> str | int | bool:
     return value
 
 
-def text_of(value: Any, kind: str | None) -> str | None:
+def text_of(value: JSON, kind: str | None) -> str | None:
     """The text of a claim, as AnonCreds would have it; None if it has none.
 
     A date of a definition here is eight digits. Objects, arrays and null have no text.

@@ -2,12 +2,12 @@
 
 import hashlib
 from datetime import timedelta
-from typing import Any
 from uuid import UUID
 
 from django.db import models
 from django.utils import timezone
 
+from core.database.columns import ColumnValue
 from core.database.compiled_sql import CompiledQuery, insert_row, update_rows
 from credentials.models.credential import Credential
 from tenants import vault
@@ -81,7 +81,7 @@ class Grant(Record):
         found.credential = credential
         return found
 
-    def update(self, **changes: object) -> None:
+    def update(self, **changes: ColumnValue) -> None:
         """Update columns, in the database and on this object."""
         changes["updated_at"] = timezone.now()
         update_rows(Grant, {"id": self.pk}, changes)
@@ -133,7 +133,7 @@ grant_by_token = CompiledQuery(
 )
 
 
-def _with_link(**condition: Any) -> models.QuerySet[Grant]:
+def _with_link(**condition: UUID | bytes) -> models.QuerySet[Grant]:
     rows = Grant.objects.filter(**condition)
     return rows.select_related("credential__connection__my_key")
 

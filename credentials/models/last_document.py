@@ -1,13 +1,14 @@
 """What an organization leaves for those who rely on its credentials, once deleted."""
 
-from collections.abc import Iterable
-from typing import Any, Self
+from collections.abc import Iterable, Mapping
+from typing import Self
 
 from django.conf import settings
 from django.contrib.postgres.indexes import GinIndex
 from django.db import models
 from django.db.models import Q
 
+from core.text.bounded_json import JSON
 from tenants.models import Record
 
 MAX_ADDRESS = 200  # characters
@@ -43,7 +44,11 @@ class LastDocument(Record):
 
     @classmethod
     def keep(
-        cls, url: str, media_type: str, body: str, facts: dict[str, Any] | None = None
+        cls,
+        url: str,
+        media_type: str,
+        body: str,
+        facts: Mapping[str, JSON] | None = None,
     ) -> None:
         """Store what `url` answers from now on, in the caller's transaction."""
         path = url.removeprefix(settings.PUBLIC_URL)

@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Iterable
 from datetime import datetime, timedelta
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from django.conf import settings
 from django.db import models
@@ -11,7 +11,9 @@ from django.db.models import Count, F, Min, Q, QuerySet
 from django.db.models.functions import Coalesce
 
 from core.database import clock
+from core.database.columns import ColumnValue
 from core.errors import Conflict
+from core.text.bounded_json import JSON
 from core.work import transactions
 from core.work.leases import LEASE
 from credentials.models.bulk import Bulk
@@ -184,7 +186,7 @@ class Mailing(PausableJob):
             sequence=1,
         )
         counts = self.count_rows()
-        data: dict[str, Any] = {
+        data: dict[str, JSON] = {
             "mails": sum(counts.values()),
             "sent": counts.get(MailingRow.Status.SENT, 0),
         }
@@ -287,7 +289,9 @@ class MailingRow(Record):
     def unsealed_address(self) -> str:
         return str(vault.unseal(self, "address"))
 
-    def change(self, sources: Iterable[str], status: str, **changes: Any) -> bool:
+    def change(
+        self, sources: Iterable[str], status: str, **changes: ColumnValue
+    ) -> bool:
         """Move it by one guarded UPDATE. Return False if it is in another state."""
         rows = MailingRow.objects.filter(pk=self.pk, status__in=sources)
         return bool(rows.update(status=status, updated_at=clock.now(), **changes))

@@ -1,11 +1,12 @@
 """Jobs of many rows that organizations pause and resume: bulks and mailings."""
 
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 from django.db import connection, models, transaction
 from django.db.models import QuerySet
 
 from core.database import clock
+from core.database.columns import ColumnValue
 from core.errors import WrongState
 from core.work import transactions
 from core.work.leases import CausedJob
@@ -82,7 +83,7 @@ class PausableJob(Record, CausedJob):
     def notify_worker(self) -> None:
         transaction.on_commit(lambda: notify_worker(self.task))
 
-    def _change(self, source: str, **changes: Any) -> None:
+    def _change(self, source: str, **changes: ColumnValue) -> None:
         """Change it in this state, by one guarded UPDATE. WrongState in another."""
         rows = type(self).objects.filter(
             pk=self.pk,

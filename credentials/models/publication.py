@@ -10,6 +10,7 @@ from django.db import models
 from django.db.models import Q, QuerySet
 
 from core.database import clock
+from core.database.columns import ColumnValue
 from core.errors import AgencyError, Unavailable
 from core.work import transactions
 from core.work.leases import LEASE, CausedJob
@@ -101,7 +102,7 @@ class Publication(Record, CausedJob):
         subject: str,
         payload: Mapping[str, Any],
         request: Any = None,
-        **fields: Any,
+        **fields: ColumnValue,
     ) -> Self:
         """Create a job leased to the caller. IntegrityError if the subject has one.
 
@@ -121,7 +122,7 @@ class Publication(Record, CausedJob):
         return job
 
     @classmethod
-    def not_refused(cls, kind: str, **filters: Any) -> QuerySet[Self]:
+    def not_refused(cls, kind: str, **filters: ColumnValue) -> QuerySet[Self]:
         """The jobs of a kind that are published or may still be published."""
         rows = cls.objects.filter(kind=kind, **filters)
         return rows.exclude(status=cls.Status.EXHAUSTED)
@@ -148,18 +149,18 @@ class Publication(Record, CausedJob):
             self._fenced, object_id=object_id, lease_until=clock.now() + LEASE
         )
 
-    def save_progress(self, payload: dict[str, Any]) -> None:
+    def save_progress(self, payload: Mapping[str, Any]) -> None:
         """Store what was made so far, so that a later attempt uses the same."""
         material = vault.sealed_value(self, "material", payload)
         self._update_leased(self._fenced, material=material)
 
-    def complete(self, object_id: str, **changes: Any) -> None:
+    def complete(self, object_id: str, **changes: ColumnValue) -> None:
         """End the job. Call it in the transaction that creates the published rows."""
         changes |= {"object_id": object_id, "material": None}
         self._update_leased(self.finish, **changes)
         self.status = self.Status.DONE
 
-    def exhaust(self, error: str, **changes: Any) -> bool:
+    def exhaust(self, error: str, **changes: ColumnValue) -> bool:
         return super().exhaust(error, material=None, **changes)
 
     def put_back(self, error: Exception) -> None:
@@ -178,7 +179,9 @@ class Publication(Record, CausedJob):
         else:
             self.retry(reason)
 
-    def _update_leased(self, update: Callable[..., bool], **changes: Any) -> None:
+    def _update_leased(
+        self, update: Callable[..., bool], **changes: ColumnValue
+    ) -> None:
         if not update(**changes):
             raise PublishedElsewhere
         for field, value in changes.items():

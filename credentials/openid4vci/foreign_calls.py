@@ -7,7 +7,6 @@ largest size, and all calls of one step share a time limit.
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 from urllib.parse import urlencode, urlsplit
 
 from django.conf import settings
@@ -44,7 +43,7 @@ class Calls:
         self.in_worker = in_worker
         self.deadline = http.Deadline(STEP_SECONDS)
 
-    def get(self, url: Any, accept: str = JSON) -> http.Response:
+    def get(self, url: bounded_json.JSON, accept: str = JSON) -> http.Response:
         address = self._check(url)
         try:
             with self._take_turn():
@@ -60,7 +59,7 @@ class Calls:
         return self._bound(response)
 
     def post(
-        self, url: Any, body: bytes, content_type: str, **headers: str
+        self, url: bounded_json.JSON, body: bytes, content_type: str, **headers: str
     ) -> http.Response:
         address = self._check(url)
         try:
@@ -78,11 +77,11 @@ class Calls:
         return self._bound(response)
 
     def post_form(
-        self, url: Any, form: dict[str, str], **headers: str
+        self, url: bounded_json.JSON, form: dict[str, str], **headers: str
     ) -> http.Response:
         return self.post(url, urlencode(form).encode(), FORM, **headers)
 
-    def _check(self, url: Any) -> str:
+    def _check(self, url: bounded_json.JSON) -> str:
         """Return the address, and give the connection to the database back."""
         network_reads.forbid_in_transaction()
         if not isinstance(url, str) or len(url) > MAX_URL or not is_secure(url):
@@ -160,7 +159,7 @@ def well_known(name: str, identifier: str) -> str:
     return f"{parts.scheme}://{parts.netloc}/.well-known/{name}{path}"
 
 
-def json_of(response: http.Response) -> dict[str, Any]:
+def json_of(response: http.Response) -> dict[str, bounded_json.JSON]:
     """The JSON object of an answer; empty if it has none."""
     try:
         value = bounded_json.loads(response.body)

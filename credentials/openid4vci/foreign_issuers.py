@@ -8,10 +8,11 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
-from typing import Any
 
 from core.errors import AgencyError, Invalid, PeerError
 from core.net import http
+from core.text import bounded_json
+from core.text.bounded_json import Members
 from core.work import network_reads
 from credentials.openid4vci.errors import ProtocolError
 from credentials.openid4vci.foreign_calls import (
@@ -21,7 +22,9 @@ from credentials.openid4vci.foreign_calls import (
     json_of,
     well_known,
 )
+from credentials.openid4vci.issuing import Answer
 from credentials.openid4vci.metadata import SIGNED_TYP
+from credentials.openid4vci.tokens import TokenAnswer
 from tenants.models import Tenant
 from wallets.jose import certificates, sd_jwt, signing
 from wallets.jose.signing import PublicKey
@@ -31,7 +34,6 @@ ACCESS_TOKEN = re.compile(r"[\x21-\x7e]{1,16384}")  # as a header can have it
 MAX_KEYS = 20
 MAX_CODE = 100
 MAX_DESCRIPTION = 300
-Answer = tuple[int, dict[str, Any]]
 
 
 def unlike_metadata(why: str) -> PeerError:
@@ -53,9 +55,9 @@ class ForeignIssuer:
         self.tenant = tenant
         self.server = server
         self.calls = Calls("issuer", in_worker)
-        self._metadata: dict[str, Any] | None = None
+        self._metadata: Members | None = None
 
-    def metadata(self) -> dict[str, Any]:
+    def metadata(self) -> Members:
         """What the issuer says of itself, read once.
 
         Not a cached_property: in Python 3.11 that locks all issuers while one is read.
@@ -66,7 +68,7 @@ class ForeignIssuer:
             self._metadata = found
         return self._metadata
 
-    def _read_metadata(self, name: str, identifier: str, member: str) -> dict[str, Any]:
+    def _read_metadata(self, name: str, identifier: str, member: str) -> Members:
         if not is_secure(identifier):
             raise unlike_metadata(f"({name}) is at no address of https")
         response = self.calls.get(well_known(name, identifier))
@@ -77,7 +79,7 @@ class ForeignIssuer:
             raise unlike_metadata(f"({name}) is that of another one")
         return found
 
-    def redeem(self, form: Mapping[str, str]) -> dict[str, Any]:
+    def redeem(self, form: Mapping[str, str]) -> TokenAnswer:
         response = self.calls.post_form(self._token_endpoint(), dict(form))
         body = json_of(response)
         token = body.get("access_token")
@@ -87,9 +89,10 @@ class ForeignIssuer:
             raise unlike_metadata("leads to a token endpoint that gives no token")
         if str(body.get("token_type")).lower() != "bearer":
             raise unlike_metadata("leads to a token endpoint of another kind of token")
-        return body
+        details = body.get("authorization_details")
+        return {"access_token": token, "authorization_details": details}
 
-    def _token_endpoint(self) -> Any:
+    def _token_endpoint(self) -> bounded_json.JSON:
         servers = self.metadata().get("authorization_servers") or [self.identifier]
         if not isinstance(servers, list) or not isinstance(servers[0], str):
             raise unlike_metadata("names its authorization servers wrongly")
@@ -109,13 +112,13 @@ class ForeignIssuer:
             raise unlike_metadata("leads to a nonce endpoint that gives no nonce")
         return nonce
 
-    def ask(self, access_token: str, body: dict[str, Any]) -> Answer:
+    def ask(self, access_token: str, body: Members) -> Answer:
         return self._ask("credential_endpoint", access_token, body)
 
-    def ask_later(self, access_token: str, body: dict[str, Any]) -> Answer:
+    def ask_later(self, access_token: str, body: Members) -> Answer:
         return self._ask("deferred_credential_endpoint", access_token, body)
 
-    def _ask(self, endpoint: str, access_token: str, body: dict[str, Any]) -> Answer:
+    def _ask(self, endpoint: str, access_token: str, body: Members) -> Answer:
         response = self.calls.post(
             self.metadata().get(endpoint),
             json.dumps(body).encode(),
@@ -181,7 +184,9 @@ class ForeignIssuer:
             return None
         return self._find_anchor(chain)
 
-    def _published_keys(self, issuer: Any, key_id: Any) -> Iterator[PublicKey]:
+    def _published_keys(
+        self, issuer: bounded_json.JSON, key_id: bounded_json.JSON
+    ) -> Iterator[PublicKey]:
         """The keys of an `iss` (SD-JWT VC, jwt-vc-issuer); those with the `kid`."""
         if not isinstance(issuer, str):
             raise _not_trusted("no trust anchor of the organization is above it")
@@ -210,7 +215,7 @@ def _not_trusted(why: str) -> PeerError:
     )
 
 
-def _refusal(response: http.Response, body: dict[str, Any]) -> ProtocolError:
+def _refusal(response: http.Response, body: Members) -> ProtocolError:
     """What an issuer says with a status of 4xx."""
     code = body.get("error")
     code = code[:MAX_CODE] if isinstance(code, str) else f"status_{response.status}"

@@ -17,6 +17,7 @@ from django.conf import settings
 from django.db.models import F, Q, QuerySet
 
 from core.database import clock
+from core.database.columns import ColumnValue
 from core.errors import (
     AgencyError,
     Conflict,
@@ -26,6 +27,7 @@ from core.errors import (
     WrongState,
 )
 from core.text import bounded_json
+from core.text.bounded_json import JSON, Members
 from core.work import network_reads, transactions
 from core.work.leases import attempt
 from core.work.loop import ThreadedLoop
@@ -39,14 +41,13 @@ from credentials.models import (
     Grant,
     TokenStatusList,
 )
-from credentials.models.credential import ASK_AFTER
+from credentials.models.credential import ASK_AFTER, Taken
 from credentials.models.definition_format import RESERVED_CLAIMS, text_of
 from credentials.models.token_status_list import Place
 from credentials.openid4vci import issuers
 from credentials.openid4vci.errors import ProtocolError
-from credentials.openid4vci.foreign_issuers import Answer
 from credentials.openid4vci.issuers import HostedIssuer, Issuer
-from credentials.openid4vci.issuing import INTERVAL
+from credentials.openid4vci.issuing import INTERVAL, Answer
 from credentials.openid4vci.offers import CODE_GRANT
 from credentials.openid4vci.proofs import PROOF_TYP
 from tenants import vault
@@ -142,7 +143,7 @@ def _bad_offer(why: str) -> Invalid:
     return Invalid("bad_credentialData", hint, {"credentialData": [hint]})
 
 
-def _read_offer(wallet: Wallet, offer: dict[str, Any], link: str) -> Offer:
+def _read_offer(wallet: Wallet, offer: Members, link: str) -> Offer:
     issuer_id = offer.get("credential_issuer")
     names = offer.get("credential_configuration_ids")
     grants = offer.get("grants")
@@ -160,7 +161,7 @@ def _read_offer(wallet: Wallet, offer: dict[str, Any], link: str) -> Offer:
         raise issuers.bad_link("its authorization_server is no address")
     issuer = issuers.issuer_of(issuer_id, wallet.tenant, server)
     metadata = issuer.metadata()
-    configuration_id, configuration = _choose_configuration(names, metadata)
+    configuration_id, vct, configuration = _choose_configuration(names, metadata)
     offered, thread_id = None, thread_of(link)
     if isinstance(issuer, HostedIssuer):
         found = Grant.find_by_code(issuer.tenant, code)
@@ -170,7 +171,7 @@ def _read_offer(wallet: Wallet, offer: dict[str, Any], link: str) -> Offer:
             message = "A wallet cannot answer its own offer or request."
             raise Invalid("own_message", message)
         offered, thread_id = found.credential, found.credential.thread_id
-    elif _is_type_of_ours(configuration["vct"]):
+    elif _is_type_of_ours(vct):
         raise issuers.bad_link("it offers a type of an organization here")
     shown = configuration.get("credential_metadata")
     shown = shown if isinstance(shown, dict) else configuration
@@ -181,8 +182,8 @@ def _read_offer(wallet: Wallet, offer: dict[str, Any], link: str) -> Offer:
         server=server,
         code=code,
         needs_code=isinstance(grant.get("tx_code"), dict),
-        vct=configuration["vct"],
-        name=_display_name(shown) or configuration["vct"],
+        vct=vct,
+        name=_display_name(shown) or vct,
         issuer_name=_display_name(metadata) or issuer_id,
         offered=offered,
         thread_id=thread_id,
@@ -206,37 +207,40 @@ def _is_type_of_ours(vct: str) -> bool:
 
 
 def _choose_configuration(
-    names: list[Any], metadata: dict[str, Any]
-) -> tuple[str, dict[str, Any]]:
-    """The first configuration of an offer that can be held here, bound to a key."""
+    names: list[JSON], metadata: Members
+) -> tuple[str, str, Members]:
+    """The first configuration of an offer that can be held here, bound to a key.
+
+    Return its name, its type and what it says.
+    """
     known = metadata.get("credential_configurations_supported")
     for name in names:
         if not isinstance(known, dict) or not _is_id(name):
             continue
-        found: Any = known.get(name)
+        found = known.get(name)
         match found:
             case {
                 "format": sd_jwt.TYP,
                 "vct": str(vct),
                 "cryptographic_binding_methods_supported": [*methods],
                 "proof_types_supported": {"jwt": _},
-            } if len(vct) <= MAX_ID and "jwk" in methods:
-                return name, dict(found)
+            } if isinstance(found, dict) and len(vct) <= MAX_ID and "jwk" in methods:
+                return name, vct, found
     raise issuers.bad_link(f"the issuer offers nothing as {sd_jwt.TYP} bound to a key")
 
 
-def _is_id(name: Any) -> TypeGuard[str]:
+def _is_id(name: JSON) -> TypeGuard[str]:
     return isinstance(name, str) and 1 <= len(name) <= MAX_ID
 
 
-def _display_name(part: dict[str, Any]) -> str:
+def _display_name(part: Members) -> str:
     display = part.get("display")
     first = display[0] if isinstance(display, list) and display else None
     name = first.get("name") if isinstance(first, dict) else None
     return name[:MAX_NAME] if isinstance(name, str) else ""
 
 
-def _claim_names(part: dict[str, Any]) -> list[str]:
+def _claim_names(part: Members) -> list[str]:
     claims = part.get("claims")
     claims = claims if isinstance(claims, list) else []
     paths = [one.get("path") for one in claims if isinstance(one, dict)]
@@ -293,7 +297,7 @@ def _take(
         token = offer.issuer.redeem(_form_of(offer, transaction_code))
     except ProtocolError as error:
         return _redeem_error(error, offer.needs_code)
-    credential = _store(wallet, offer, {"access_token": token.get("access_token")})
+    credential = _store(wallet, offer, {"access_token": token["access_token"]})
     try:
         ask(credential, offer.issuer)
     except ProtocolError as error:
@@ -373,7 +377,7 @@ def _redeem_error(error: ProtocolError, needs_code: bool) -> AgencyError:
 def _store(
     wallet: Wallet,
     offer: Offer,
-    taken: dict[str, Any],
+    taken: Taken,
     ask_after: timedelta = ASK_AFTER,
 ) -> Credential:
     """Store what the next requests need, in the caller's transaction."""
@@ -414,14 +418,15 @@ def ask(credential: Credential, issuer: Issuer | None = None) -> None:
 
 
 def _ask(credential: Credential, facts: dict[str, str], issuer: Issuer) -> None:
-    taken = vault.unseal(credential, "request_metadata")
+    taken: Taken = vault.unseal(credential, "request_metadata")
     if "form" in taken:
         taken = _redeem(credential, facts, taken, issuer)
     if "received" in taken:
         answer = 200, taken["received"]
     elif transaction := taken.get("transaction_id"):
-        body = {"transaction_id": transaction}
-        answer = issuer.ask_later(taken["access_token"], body)
+        answer = issuer.ask_later(
+            taken["access_token"], {"transaction_id": transaction}
+        )
     else:
         answer = _request(facts, taken, issuer)
     status, body = answer
@@ -430,7 +435,7 @@ def _ask(credential: Credential, facts: dict[str, str], issuer: Issuer) -> None:
         return
     if "received" not in taken and not isinstance(issuer, HostedIssuer):
         # Some issue it once. Who has signed it may be published elsewhere.
-        taken = taken | {"received": body}
+        taken = {**taken, "received": body}
         _store_taken(credential, taken)
     try:
         held = _check(body, facts, taken["secret"], issuer)
@@ -442,29 +447,30 @@ def _ask(credential: Credential, facts: dict[str, str], issuer: Issuer) -> None:
 
 
 def _redeem(
-    credential: Credential, facts: dict[str, str], taken: dict[str, Any], issuer: Issuer
-) -> dict[str, Any]:
+    credential: Credential, facts: dict[str, str], taken: Taken, issuer: Issuer
+) -> Taken:
     """Get the token for the code, and store it in its place. CodeRefused."""
     try:
         token = issuer.redeem(taken["form"])
     except ProtocolError as error:
         raise CodeRefused(error.code, error.description) from None
-    taken = {name: one for name, one in taken.items() if name != "form"}
-    taken["access_token"] = token["access_token"]
+    taken = {**taken, "access_token": token["access_token"]}
+    del taken["form"]
     details_of_all = token.get("authorization_details")
     for details in details_of_all if isinstance(details_of_all, list) else ():
         match details:
             case {"credential_identifiers": [str(identifier), *_]} if (
-                details.get("credential_configuration_id") == facts["configuration"]
+                isinstance(details, dict)
+                and details.get("credential_configuration_id") == facts["configuration"]
             ):
                 taken["identifier"] = identifier
     _store_taken(credential, taken)
     return taken
 
 
-def _request(facts: dict[str, str], taken: dict[str, Any], issuer: Issuer) -> Answer:
+def _request(facts: dict[str, str], taken: Taken, issuer: Issuer) -> Answer:
     """Ask for the credential; once more, if the nonce was too old by then."""
-    named = (
+    named: Members = (
         {"credential_identifier": taken["identifier"]}
         if "identifier" in taken
         else {"credential_configuration_id": facts["configuration"]}
@@ -492,9 +498,7 @@ def _prove(secret: bytes, issuer_id: str, nonce: str) -> str:
     return signing.sign_token(said, secret, PROOF_TYP, jwk=jwk)
 
 
-def _notify(
-    issuer: Issuer, taken: dict[str, Any], body: dict[str, Any], event: str
-) -> None:
+def _notify(issuer: Issuer, taken: Taken, body: Members, event: str) -> None:
     """Tell the issuer, which does not depend on it."""
     notification_id = body.get("notification_id")
     if isinstance(notification_id, str):
@@ -507,7 +511,7 @@ def _notify(
 @transactions.atomic()
 def _receive(
     credential: Credential,
-    taken: dict[str, Any],
+    taken: Taken,
     answer: Answer,
     held: sd_jwt.Credential | None,
 ) -> None:
@@ -520,7 +524,7 @@ def _receive(
         transaction = body.get("transaction_id") or taken.get("transaction_id")
         if not isinstance(transaction, str):
             raise _refused("the issuer names no transaction")
-        again = taken | {"transaction_id": transaction}
+        again: Taken = {**taken, "transaction_id": transaction}
         _ask_again(credential, again, body.get("interval"))
         return
     definition = _definition_of(credential)
@@ -532,7 +536,7 @@ def _receive(
     )
 
 
-def _text_in(body: dict[str, Any]) -> str:
+def _text_in(body: Members) -> str:
     """The credential in an answer. PeerError `credential_refused`."""
     match body.get("credentials"):
         case [{"credential": str(text)}, *_]:
@@ -540,9 +544,7 @@ def _text_in(body: dict[str, Any]) -> str:
     raise _refused("the issuer has answered without it")
 
 
-def _ask_again(
-    credential: Credential, taken: dict[str, Any], interval: Any = None
-) -> None:
+def _ask_again(credential: Credential, taken: Taken, interval: JSON = None) -> None:
     """Let a worker ask again: soon at first, later less often.
 
     interval: the seconds that the issuer asks for.
@@ -556,7 +558,7 @@ def _ask_again(
     _store_taken(credential, taken, ask_due_at=due_at)
 
 
-def _store_taken(credential: Credential, taken: dict[str, Any], **changes: Any) -> None:
+def _store_taken(credential: Credential, taken: Taken, **changes: ColumnValue) -> None:
     """Store what the next request needs, unless another call has received it."""
     sealed = vault.sealed_value(credential, "request_metadata", taken)
     rows = Credential.objects.filter(pk=credential.pk, state=State.REQUESTED)
@@ -569,7 +571,7 @@ def _refused(why: str, code: str = "credential_refused") -> PeerError:
 
 
 def _check(
-    body: dict[str, Any], facts: dict[str, str], secret: str, issuer: Issuer
+    body: Members, facts: dict[str, str], secret: str, issuer: Issuer
 ) -> sd_jwt.Credential:
     """Check that the credential is what was offered, and bound to our key.
 
@@ -644,7 +646,7 @@ def _values_of(
 NOT_VALUES = RESERVED_CLAIMS | {"jti", "sub", "aud"}
 
 
-def _text_of(value: Any) -> str:
+def _text_of(value: JSON) -> str:
     text = text_of(value, None)
     return json.dumps(value, ensure_ascii=False) if text is None else text
 

@@ -6,7 +6,7 @@ Those of others are in foreign_issuers.py.
 
 import re
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Protocol
 from urllib.parse import parse_qs, urlsplit
 
 from django.conf import settings
@@ -17,10 +17,12 @@ from connections.protocols.connectionless import link_gone_error, link_taken_err
 from core.database.uuids import parse_uuid
 from core.errors import PeerError
 from core.text import bounded_json
+from core.text.bounded_json import JSON, Members
 from credentials.models import Credential
 from credentials.openid4vci import issuing, metadata, proofs, tokens
 from credentials.openid4vci.foreign_calls import Calls, is_secure, json_of
-from credentials.openid4vci.foreign_issuers import Answer, ForeignIssuer
+from credentials.openid4vci.foreign_issuers import ForeignIssuer
+from credentials.openid4vci.issuing import Answer
 from credentials.openid4vci.offers import find_offer
 from tenants import vault
 from tenants.models import Tenant
@@ -37,15 +39,15 @@ def bad_link(why: str) -> PeerError:
 class Issuer(Protocol):
     """The endpoints of an issuer. What it refuses is a ProtocolError."""
 
-    def metadata(self) -> dict[str, Any]: ...
+    def metadata(self) -> Members: ...
 
-    def redeem(self, form: Mapping[str, str]) -> dict[str, Any]: ...
+    def redeem(self, form: Mapping[str, str]) -> tokens.TokenAnswer: ...
 
     def make_nonce(self) -> str: ...
 
-    def ask(self, access_token: str, body: dict[str, Any]) -> Answer: ...
+    def ask(self, access_token: str, body: Members) -> Answer: ...
 
-    def ask_later(self, access_token: str, body: dict[str, Any]) -> Answer: ...
+    def ask_later(self, access_token: str, body: Members) -> Answer: ...
 
     def verify(self, held: sd_jwt.Credential) -> None: ...
 
@@ -58,22 +60,22 @@ class HostedIssuer:
     def __init__(self, tenant: Tenant) -> None:
         self.tenant = tenant
 
-    def metadata(self) -> dict[str, Any]:
+    def metadata(self) -> Members:
         return metadata.issuer_metadata(self.tenant)
 
-    def redeem(self, form: Mapping[str, str]) -> dict[str, Any]:
+    def redeem(self, form: Mapping[str, str]) -> tokens.TokenAnswer:
         grant = tokens.find_code(self.tenant, form)
         return tokens.redeem_code(self.tenant, grant, form, None)
 
     def make_nonce(self) -> str:
         return proofs.make_nonce(self.tenant)
 
-    def ask(self, access_token: str, body: dict[str, Any]) -> Answer:
+    def ask(self, access_token: str, body: Members) -> Answer:
         bearer = f"Bearer {access_token}"
         grant = tokens.find_grant(self.tenant, bearer, None, "credential")
         return issuing.answer_request(self.tenant, grant, body)
 
-    def ask_later(self, access_token: str, body: dict[str, Any]) -> Answer:
+    def ask_later(self, access_token: str, body: Members) -> Answer:
         bearer = f"Bearer {access_token}"
         grant = tokens.find_grant(self.tenant, bearer, None, "deferred_credential")
         return issuing.answer_deferred(grant, body)
@@ -121,7 +123,7 @@ def find_wallet_link(given: str, schemes: tuple[str, ...]) -> str | None:
     return None
 
 
-def read_offer(link: str) -> dict[str, Any]:
+def read_offer(link: str) -> Members:
     """The Credential Offer in a link, or to which it leads (OpenID4VCI section 4.1).
 
     PeerError `bad_link`, or ValueError for what is no URL. 409 `offer_gone`. Errors as of
@@ -139,7 +141,7 @@ def read_offer(link: str) -> dict[str, Any]:
     return offer
 
 
-def _read_offer_at(address: str) -> Any:
+def _read_offer_at(address: str) -> JSON:
     hosted = find_hosted(address)
     if hosted is None:
         return _fetch_offer(address)
@@ -150,7 +152,7 @@ def _read_offer_at(address: str) -> Any:
     return vault.unseal(found, "offer_body")
 
 
-def _fetch_offer(address: str) -> Any:
+def _fetch_offer(address: str) -> JSON:
     response = Calls("issuer").get(address)
     if response.status in (404, 410):
         raise link_gone_error()

@@ -1,10 +1,10 @@
 """The credential endpoints: a credential for the key that a wallet proves to have."""
 
 from datetime import timedelta
-from typing import Any
 
 from django.utils import timezone
 
+from core.text.bounded_json import JSON, Members
 from core.work import transactions
 from credentials.models import Credential, Grant
 from credentials.openid4vci import proofs
@@ -19,9 +19,10 @@ LOST_SECONDS = 60  # in which an answer that was lost is asked for again
 EVENTS = ("credential_accepted", "credential_failure", "credential_deleted")
 MAX_PROOFS = 1
 State = Credential.State
+Answer = tuple[int, Members]  # a status and a body
 
 
-def answer_request(tenant: Tenant, grant: Grant, body: Any) -> tuple[int, Any]:
+def answer_request(tenant: Tenant, grant: Grant, body: JSON) -> Answer:
     """Answer a credential request (OpenID4VCI 1.0 section 8): a status and a body.
 
     The first valid one has the credential. If it is repeated for the same key, the
@@ -33,7 +34,7 @@ def answer_request(tenant: Tenant, grant: Grant, body: Any) -> tuple[int, Any]:
     return _take_request(grant, proof)
 
 
-def _read_proof_text(grant: Grant, body: Any) -> Any:
+def _read_proof_text(grant: Grant, body: JSON) -> JSON:
     """Check the members of a request. Return its proof."""
     if not isinstance(body, dict):
         raise _bad_request("The body must be a JSON object.")
@@ -63,7 +64,7 @@ def _read_proof_text(grant: Grant, body: Any) -> Any:
 
 
 @transactions.atomic()
-def _take_request(found: Grant, proof: Proof) -> tuple[int, Any]:
+def _take_request(found: Grant, proof: Proof) -> Answer:
     grant = found.lock()
     if grant is None:
         raise _denied()
@@ -88,7 +89,7 @@ def _take_request(found: Grant, proof: Proof) -> tuple[int, Any]:
     return _answer(grant)
 
 
-def _answer(grant: Grant) -> tuple[int, Any]:
+def _answer(grant: Grant) -> Answer:
     """The answer to who has proven the holder's key."""
     state = grant.credential.state
     if state == State.REQUESTED:
@@ -103,7 +104,7 @@ def _answer(grant: Grant) -> tuple[int, Any]:
 
 
 @transactions.atomic()
-def answer_deferred(found: Grant, body: Any) -> tuple[int, Any]:
+def answer_deferred(found: Grant, body: JSON) -> Answer:
     """Answer a deferred credential request (section 9). ProtocolError.
 
     Once it has the credential, the transaction ends LOST_SECONDS later: until then the
@@ -128,7 +129,7 @@ def answer_deferred(found: Grant, body: Any) -> tuple[int, Any]:
     return status, answer
 
 
-def take_notification(grant: Grant, body: Any) -> None:
+def take_notification(grant: Grant, body: JSON) -> None:
     """Note what became of the credential (section 11). ProtocolError."""
     if not isinstance(body, dict) or body.get("event") not in EVENTS:
         raise ProtocolError(

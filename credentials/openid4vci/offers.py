@@ -13,6 +13,7 @@ from connections.exchange import Exchange
 from connections.protocols import connectionless
 from core.database.compiled_sql import CompiledQuery
 from core.errors import Invalid
+from core.text.bounded_json import Members
 from core.work import transactions
 from credentials.models import Credential, CredentialDefinition, CredentialFormat, Grant
 from credentials.models.credential import Values
@@ -89,9 +90,9 @@ def build_offer(
     definition: CredentialDefinition,
     code: str,
     has_transaction_code: bool,
-) -> dict[str, Any]:
+) -> Members:
     """The Credential Offer (OpenID4VCI 1.0 section 4.1.1)."""
-    grant: dict[str, Any] = {"pre-authorized_code": code}
+    grant: Members = {"pre-authorized_code": code}
     if has_transaction_code:
         grant["tx_code"] = {"input_mode": "numeric", "length": DIGITS}
     return {

@@ -7,6 +7,7 @@ import time
 from typing import Any, NamedTuple
 
 from core.errors import PeerError
+from core.text.bounded_json import JSON
 from credentials.models import SpentNonce
 from credentials.openid4vci.errors import ProtocolError
 from tenants import vault
@@ -41,7 +42,7 @@ def make_nonce(tenant: Tenant) -> str:
     return vault.seal_text([str(tenant.pk), int(time.time())], NONCE_PURPOSE)
 
 
-def read_proof(text: Any, tenant: Tenant) -> Proof:
+def read_proof(text: JSON, tenant: Tenant) -> Proof:
     """Check a proof (OpenID4VCI 1.0 appendix F.1), but for what was used before.
 
     ProtocolError `invalid_proof`, `invalid_nonce`.

@@ -3,10 +3,11 @@
 import secrets
 from collections.abc import Mapping
 from datetime import timedelta
-from typing import Any
+from typing import NotRequired, TypedDict
 
 from django.utils import timezone
 
+from core.text.bounded_json import JSON
 from core.work import transactions
 from credentials.models import Credential, Grant
 from credentials.models.grant import MAX_TRIES, TOKEN_SECONDS, digest_of
@@ -18,6 +19,15 @@ from wallets.models import issuer_url
 
 GUESSED = "transaction_code_guessed"
 MAX_CODE = 256  # characters
+
+
+class TokenAnswer(TypedDict):
+    """What a token request is answered. authorization_details: of other issuers."""
+
+    access_token: str
+    token_type: NotRequired[str]
+    expires_in: NotRequired[int]
+    authorization_details: NotRequired[JSON]
 
 
 def find_code(tenant: Tenant, form: Mapping[str, str]) -> Grant | None:
@@ -37,7 +47,7 @@ def find_code(tenant: Tenant, form: Mapping[str, str]) -> Grant | None:
 
 def redeem_code(
     tenant: Tenant, grant: Grant | None, form: Mapping[str, str], dpop: str | None
-) -> dict[str, Any]:
+) -> TokenAnswer:
     """Answer a token request. grant: as of find_code(). ProtocolError."""
     if grant is None:  # before the proof: a stranger's would be stored as used
         raise invalid_grant()
@@ -52,7 +62,7 @@ def redeem_code(
 @transactions.atomic()
 def _redeem(
     found: Grant, transaction_code: str | None, thumbprint: str
-) -> dict[str, Any] | ProtocolError:
+) -> TokenAnswer | ProtocolError:
     grant = found.lock()
     if grant is None:
         return invalid_grant()

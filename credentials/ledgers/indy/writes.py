@@ -7,6 +7,7 @@ agreement, the author must have accepted the one in force.
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
+from uuid import UUID
 
 from django.db import connection
 from indy_vdr import Request, VdrError, ledger
@@ -26,7 +27,7 @@ class Author(NamedTuple):
 
     did: str
     seed: bytes
-    tenant_id: Any
+    tenant_id: UUID | None
 
 
 class Receipt(NamedTuple):
@@ -124,9 +125,7 @@ def submit_transaction(
 
 def agreement_acceptance(network: Network, author: Author, agreement: Agreement) -> str:
     """The acceptance that a transaction must carry. 409 `agreement_not_accepted`."""
-    rows = AgreementAcceptance.objects.filter(
-        network=network, tenant_id=author.tenant_id
-    )
+    rows = AgreementAcceptance.objects.filter(network=network, tenant=author.tenant_id)
     row = rows.filter(digest=agreement.digest).first()
     if row is None:
         if author.tenant_id is None:

@@ -8,12 +8,11 @@ import hashlib
 import json
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Any
 
 import rfc8785
 
 from core.errors import PeerError
-from core.text.bounded_json import JSON
+from core.text.bounded_json import JSON, Members
 from credentials.ledgers.webvh.refusals import Broken
 from wallets import keys
 
@@ -74,11 +73,11 @@ def format_time(moment: datetime) -> str:
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def without(document: Document, member: str) -> dict[str, JSON]:
+def without(document: Document, member: str) -> Members:
     return {name: value for name, value in document.items() if name != member}
 
 
-def replace_text(document: Document, old: str, new: str) -> dict[str, Any]:
+def replace_text(document: Document, old: str, new: str) -> Members:
     """A copy with `old` replaced in all texts. Both need no escapes in JSON."""
     return json.loads(json.dumps(document).replace(old, new))
 

@@ -11,6 +11,7 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from core.text import bounded_json
+from core.text.bounded_json import JSON, Members
 from credentials.ledgers.webvh import encoding
 from credentials.ledgers.webvh.encoding import METHOD
 from credentials.ledgers.webvh.refusals import Broken, Refused, require
@@ -51,7 +52,7 @@ class CheckedLog(NamedTuple):
     update_keys: list[str]
     next_key_hashes: list[str]
     is_deactivated: bool
-    document: dict[str, Any]
+    document: Members
     size: int
     digest: str
 
@@ -158,7 +159,7 @@ def _check_parameters(given: dict[str, Any], is_first: bool) -> None:
     require(not given.get("witness"), "witnesses_not_supported")
 
 
-def _read_time(text: object) -> float:
+def _read_time(text: JSON) -> float:
     require(isinstance(text, str) and TIME.fullmatch(text), "wrong_time")
     try:
         return datetime.fromisoformat(str(text)).timestamp()

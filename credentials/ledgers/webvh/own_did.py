@@ -9,11 +9,12 @@ import re
 import secrets
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Any
 from urllib.parse import urlsplit
+from uuid import UUID
 
 from django.conf import settings
 from django.db import connection
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from connections.didcomm.dids import is_webvh
@@ -66,7 +67,7 @@ def is_host(host: str) -> bool:
     return bool(is_right) and "localhost" not in host
 
 
-def require_host(host: str, provider_id: Any) -> str:
+def require_host(host: str, provider_id: UUID | None) -> str:
     """Return the host in lower case, once it is known to lead here.
 
     That of PUBLIC_URL, if `host` is empty. Another one is asked for an answer that only
@@ -103,7 +104,7 @@ def require_host(host: str, provider_id: Any) -> str:
     return host
 
 
-def require_own(host: str, provider_id: Any) -> None:
+def require_own(host: str, provider_id: UUID | None) -> None:
     """409 `host_taken` if an organization of another account has this domain.
 
     Who verifies may judge by the domain, so two accounts do not share one.
@@ -197,7 +198,7 @@ def create(tenant: Tenant, host: str) -> WebvhDid:
     return row
 
 
-def lock_live(**filters: Any) -> WebvhDid:
+def lock_live(**filters: str | Tenant) -> WebvhDid:
     """Lock the row of a DID that may still publish, until the transaction ends.
 
     409 `no_webvh_did`, `did_ended`.
@@ -406,7 +407,7 @@ def sign(resource: WebvhResource, document: Json, row: WebvhDid, seed: bytes) ->
     resource.updated_at = timezone.now()
 
 
-def unsigned_resources(row: WebvhDid) -> Any:
+def unsigned_resources(row: WebvhDid) -> QuerySet[WebvhResource]:
     """The resources that the assertion key of a DID has not signed."""
     multikey = multikey_of(row.unseal_seed("assertion_key"))
     return row.resources.exclude(signed_by=multikey)

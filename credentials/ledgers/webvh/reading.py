@@ -10,7 +10,7 @@ import re
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from django.conf import settings
@@ -18,6 +18,7 @@ from django.utils import timezone
 
 from core.errors import Unavailable
 from core.net import http
+from core.text.bounded_json import Members
 from core.work.waiting import limit_waiting, seconds_left
 from credentials.ledgers.webvh import resources
 from credentials.ledgers.webvh.log import MAX_LOG_BYTES, CheckedLog, check_log
@@ -94,7 +95,7 @@ class Reader:
     def __init__(self, take_token: TakeToken) -> None:
         self.take_token = take_token
 
-    def document(self, did: str) -> dict[str, Any] | None:
+    def document(self, did: str) -> Members | None:
         """Return the DID document. Refused `did_deactivated` of one that has ended."""
         with limit_waiting(READ_SECONDS):
             checked = self._log(did, LOG_SECONDS)

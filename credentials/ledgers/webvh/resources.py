@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from django.conf import settings
 
 from core.text import bounded_json
+from core.text.bounded_json import JSON, Members
 from credentials.ledgers.webvh import encoding
 from credentials.ledgers.webvh.refusals import Broken, Refused, require
 from wallets.anoncreds.objects import RegistryBody, StatusListBody
@@ -34,7 +35,7 @@ class Resource(NamedTuple):
 
 
 def check_resource(
-    resource_id: str, kind: str, data: bytes, document: dict[str, Any]
+    resource_id: str, kind: str, data: bytes, document: Members
 ) -> Resource:
     """Check a resource against the DID document of its DID, from a checked log.
 
@@ -51,7 +52,7 @@ def check_resource(
 
 
 def _check_resource(
-    resource_id: str, kind: str, resource: object, document: dict[str, Any]
+    resource_id: str, kind: str, resource: JSON, document: Members
 ) -> Resource:
     if not isinstance(resource, dict):
         raise Broken("no_attested_resource")
@@ -74,7 +75,7 @@ def _check_resource(
     return Resource(content, links)
 
 
-def _key_that_asserts(did: str, method: str, document: dict[str, Any]) -> str:
+def _key_that_asserts(did: str, method: str, document: Members) -> str:
     """The multikey of a verification method that may sign resources of the DID.
 
     DIDs that Credo makes list their key for authentication alone, beside an empty
@@ -92,11 +93,11 @@ def _key_that_asserts(did: str, method: str, document: dict[str, Any]) -> str:
     return str(keys[0].get("publicKeyMultibase"))
 
 
-def _listed(value: object) -> list[Any]:
+def _listed(value: JSON) -> list[JSON]:
     return value if isinstance(value, list) else []
 
 
-def _is_schema(did: str, content: dict[str, Any]) -> bool:
+def _is_schema(did: str, content: Members) -> bool:
     names = _listed(content.get("attrNames"))
     return (
         _are_texts(content, "name", "version")
@@ -105,7 +106,7 @@ def _is_schema(did: str, content: dict[str, Any]) -> bool:
     )
 
 
-def _is_definition(did: str, content: dict[str, Any]) -> bool:
+def _is_definition(did: str, content: Members) -> bool:
     value = content.get("value")
     return (
         _are_texts(content, "schemaId", "tag")
@@ -115,7 +116,7 @@ def _is_definition(did: str, content: dict[str, Any]) -> bool:
     )
 
 
-def _is_registry(did: str, content: dict[str, Any]) -> bool:
+def _is_registry(did: str, content: Members) -> bool:
     """Whether it is a registry, of a definition of the same DID, that is readable here."""
     value = content.get("value")
     if not isinstance(value, dict) or not _are_texts(content, "credDefId", "tag"):
@@ -123,7 +124,7 @@ def _is_registry(did: str, content: dict[str, Any]) -> bool:
     places = value.get("maxCredNum")
     return (
         content.get("revocDefType") == "CL_ACCUM"
-        and content["credDefId"].startswith(f"{did}/resources/")
+        and str(content["credDefId"]).startswith(f"{did}/resources/")
         and type(places) is int
         and 0 < places <= settings.MAX_PLACES
         and isinstance(value.get("publicKeys"), dict)
@@ -131,7 +132,7 @@ def _is_registry(did: str, content: dict[str, Any]) -> bool:
     )
 
 
-def _is_status_list(did: str, content: dict[str, Any]) -> bool:
+def _is_status_list(did: str, content: Members) -> bool:
     bits = content.get("revocationList")
     return (
         _are_texts(content, "revRegDefId", "currentAccumulator")
@@ -141,7 +142,7 @@ def _is_status_list(did: str, content: dict[str, Any]) -> bool:
     )
 
 
-CONTENTS: dict[str, Callable[[str, dict[str, Any]], bool]] = {
+CONTENTS: dict[str, Callable[[str, Members], bool]] = {
     SCHEMA: _is_schema,
     DEFINITION: _is_definition,
     REGISTRY: _is_registry,
@@ -149,20 +150,23 @@ CONTENTS: dict[str, Callable[[str, dict[str, Any]], bool]] = {
 }
 
 
-def _are_texts(content: dict[str, Any], *names: str) -> bool:
+def _are_texts(content: Members, *names: str) -> bool:
     return all(isinstance(content.get(name), str) for name in names)
 
 
-def _read_links(did: str, listed: object) -> list[Link]:
+def _read_links(did: str, listed: JSON) -> list[Link]:
     """The links to status lists, in the order of their times. One list a second."""
     require(isinstance(listed, list), "wrong_link")
     links = []
     for one in _listed(listed):
-        is_link = isinstance(one, dict) and type(one.get("timestamp")) is int
-        require(is_link and isinstance(one.get("id"), str), "wrong_link")
+        if not isinstance(one, dict):
+            raise Broken("wrong_link")
+        timestamp, list_id = one.get("timestamp"), one.get("id")
+        if type(timestamp) is not int or not isinstance(list_id, str):
+            raise Broken("wrong_link")
         if one.get("type") == STATUS_LIST:
-            require(one["id"].startswith(f"{did}/resources/"), "wrong_link")
-            links.append(Link(one["timestamp"], one["id"]))
+            require(list_id.startswith(f"{did}/resources/"), "wrong_link")
+            links.append(Link(timestamp, list_id))
     times = {link.timestamp for link in links}
     require(len(times) == len(links), "two_lists_of_one_time")
     return sorted(links)
