@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 import yaml
 
-from agency_cli.client import AgencyClient, RequestRefused
+from agency_cli.client import JSON, AgencyClient, RequestRefused
 
 HELP = "make definitions, policies, webhooks and kiosks of a YAML file"
 DESCRIPTION = """
@@ -327,7 +327,7 @@ def fixed_difference(kind: Kind, body: Row, found: Row) -> str:
     return ""
 
 
-def is_same(wanted: Any, found: Any) -> bool:
+def is_same(wanted: JSON, found: JSON) -> bool:
     """Whether the agency has what is wanted. It may add members with defaults."""
     if isinstance(wanted, dict) and isinstance(found, dict):
         names = {*wanted, *(name for name, value in found.items() if value)}

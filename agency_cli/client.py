@@ -8,8 +8,8 @@ import time
 import urllib.error
 import urllib.request
 import uuid
-from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple, TypeVar
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 SILENCE_TIMEOUT_SECONDS = 35.0  # three heartbeat intervals of the stream
 PAGE_SIZE = 100
@@ -42,6 +42,12 @@ class Unreachable(Exception):
     def __init__(self, message: str, seconds: float | None = None):
         super().__init__(message)
         self.seconds = seconds
+
+
+# What is sent. What is read may be anything.
+JSON: TypeAlias = (
+    "str | int | float | bool | None | Sequence[JSON] | Mapping[str, JSON]"
+)
 
 
 class NoRedirects(urllib.request.HTTPRedirectHandler):
@@ -93,13 +99,13 @@ class AgencyClient:
             rows += found
         return rows
 
-    def post(self, path: str, body: Any = None) -> Any:
+    def post(self, path: str, body: JSON = None) -> Any:
         return self.call("POST", path, body)
 
-    def put(self, path: str, body: Any = None) -> Any:
+    def put(self, path: str, body: JSON = None) -> Any:
         return self.call("PUT", path, body)
 
-    def call(self, method: str, path: str, body: Any = None) -> Any:
+    def call(self, method: str, path: str, body: JSON = None) -> Any:
         """Return the JSON of the answer. RequestRefused, Unreachable.
 
         A write that is sent again (see retry) has a key, so that it has one effect.

@@ -9,9 +9,8 @@ import json
 import sys
 import time
 from collections.abc import Callable
-from typing import Any
 
-from agency_cli.client import AgencyClient
+from agency_cli.client import JSON, AgencyClient
 
 HELP = "let a simulated holder do what makes an event, in a test organization"
 DESCRIPTION = """
@@ -76,7 +75,7 @@ class Samples:
         body = {"connectionId": self.connections["accept"], "text": "Hello."}
         return self.id_of("/messages", body, "id")
 
-    def id_of(self, path: str, body: Any, member: str) -> str:
+    def id_of(self, path: str, body: JSON, member: str) -> str:
         made: dict[str, str] = self.client.post(path, body)
         return made[member]
 

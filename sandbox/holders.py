@@ -1,11 +1,10 @@
 """Make, change and remove simulated holders."""
 
-from typing import Any
-
 from django.utils import timezone
 
 from connections.didcomm import message as didcomm
 from connections.protocols import handshakes
+from core.database.columns import Columns
 from core.errors import Conflict
 from core.work import transactions
 from sandbox.models import SimulatedHolder
@@ -56,14 +55,18 @@ def create_holder(
 
 @transactions.atomic()
 def change_holder(
-    holder: SimulatedHolder, name: str, behaviour: str, delay_seconds: int, by: Any
+    holder: SimulatedHolder,
+    name: str,
+    behaviour: str,
+    delay_seconds: int,
+    by: audit.Who,
 ) -> None:
     """Change how it answers from now on, also what has waited for its delay.
 
     In one transaction with the audit entry, which names no holder: so `name` is not in
     its details. by: the request or the actor, for the audit log.
     """
-    changes = {"behaviour": behaviour, "delay_seconds": delay_seconds}
+    changes: Columns = {"behaviour": behaviour, "delay_seconds": delay_seconds}
     details = audit.describe_changes(holder, changes)
     now = timezone.now()
     SimulatedHolder.objects.filter(pk=holder.pk).update(**changes, updated_at=now)

@@ -1,7 +1,6 @@
 """What one button sets up: a definition, a policy, and a holder of each behaviour."""
 
 from functools import partial
-from typing import Any
 
 from connections.hosted_peers import connections_with_hosted
 from core.work import network_reads, transactions
@@ -62,7 +61,7 @@ def find_holders(tenant: Tenant) -> dict[str, SimulatedHolder]:
     return {row.behaviour: row for row in rows}
 
 
-def prepare_samples(tenant: Tenant, by: Any) -> CredentialDefinition:
+def prepare_samples(tenant: Tenant, by: audit.Who) -> CredentialDefinition:
     """Make the sample definition and the holders that are missing.
 
     Call it outside of any transaction: a holder is connected once it is committed, and
@@ -89,7 +88,7 @@ def prepare_samples(tenant: Tenant, by: Any) -> CredentialDefinition:
 
 
 @transactions.atomic()
-def create_missing_holders(tenant: Tenant, by: Any) -> None:
+def create_missing_holders(tenant: Tenant, by: audit.Who) -> None:
     """Create a holder for each behaviour without one, in one transaction.
 
     The lock on the organization keeps two calls from creating them twice.

@@ -7,6 +7,7 @@ so those of a wallet are read in one call.
 """
 
 import contextlib
+from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any, NamedTuple, Protocol
 from urllib.parse import quote
@@ -15,6 +16,7 @@ from django.core.management import CommandError
 from django.utils import timezone
 
 from agency.mails import mailings
+from agency.studio.curl import Json
 from core.api.openapi import examples
 from core.work import transactions
 from credentials.models import (
@@ -48,7 +50,7 @@ class Story(NamedTuple):
     connection_of_wallet_id: str
     definition_id: str
     policy_id: str
-    policy: dict[str, Any]
+    policy: dict[str, Json]
     values: dict[str, str]
 
     @property
@@ -120,7 +122,7 @@ def read_story(api: Api, story: Story) -> Ids:
 
 
 def make_connections(api: Api, story: Story) -> Ids:
-    def invite(name: str, **options: Any) -> dict[str, str]:
+    def invite(name: str, **options: Json) -> dict[str, str]:
         return api.post("/connections", {"name": name, **options})
 
     def accept(invited: dict[str, str]) -> str:
@@ -152,7 +154,7 @@ def make_connections(api: Api, story: Story) -> Ids:
 def make_credentials(api: Api, story: Story) -> Ids:
     of_connection = {"connectionId": story.connection_id}
 
-    def offer(**options: Any) -> dict[str, str]:
+    def offer(**options: Json) -> dict[str, str]:
         body = {"definitionId": story.definition_id, "credentialValues": story.values}
         return api.post("/credentials", body | options)
 
@@ -190,7 +192,7 @@ def make_credentials(api: Api, story: Story) -> Ids:
     }
 
 
-def define_once(api: Api, wanted: dict[str, Any]) -> str:
+def define_once(api: Api, wanted: Mapping[str, Json]) -> str:
     """Return the id of the definition with this name. Its key takes a while to make."""
     for found in api.get("/definitions/credentials"):
         if found["name"] == wanted["name"]:
@@ -264,8 +266,8 @@ def make_mailings(api: Api, story: Story) -> Ids:
 def make_named_objects(api: Api, story: Story) -> Ids:
     """Make policies, kiosks, keys and simulated holders, which differ by their names."""
 
-    def create(path: str, name: str, body: dict[str, Any]) -> dict[str, str]:
-        return api.post(path, body | {"name": name})
+    def create(path: str, name: str, body: Mapping[str, Json]) -> dict[str, str]:
+        return api.post(path, {**body, "name": name})
 
     policies, kiosks = "/verificationPolicies", "/kiosks"
     old_address = "To be deleted by its old address"
@@ -337,7 +339,7 @@ def make_webhooks(api: Api) -> Ids:
         if left["url"] == url:
             api.call("DELETE", f"/webhooks/{left['id']}")
 
-    def register_webhook(**options: Any) -> str:
+    def register_webhook(**options: Json) -> str:
         body = {"url": url} | options
         return api.post("/webhooks", body)["id"]
 

@@ -36,6 +36,7 @@ from agency.mails.smtp import (
 )
 from core import faults
 from core.database import clock
+from core.database.columns import ColumnValue
 from core.work import transactions
 from credentials.models import Credential, MailDay
 from credentials.models.mailing import DayIsFull, is_on
@@ -189,7 +190,7 @@ def forget_asked() -> None:
     AskedAddress.objects.filter(asked_at__lt=clock.now() - A_DAY).delete()
 
 
-def change(link: PersonalLink, **changes: object) -> int:
+def change(link: PersonalLink, **changes: ColumnValue) -> int:
     """Change it unless somebody has, since it was read."""
     rows = PersonalLink.objects.filter(
         pk=link.pk, mail_given_at=link.mail_given_at, mail_due_at=link.mail_due_at

@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from itertools import chain
-from typing import Any
 from uuid import UUID
 
 from django.db.models import Exists, OuterRef, QuerySet
@@ -22,6 +21,7 @@ from agency.mails.smtp import (
 from connections.models import Connection
 from core import faults
 from core.database import clock
+from core.database.columns import ColumnValue
 from core.errors import Conflict, Invalid
 from core.text.mail_addresses import clean_address, find_address
 from core.work import transactions
@@ -321,7 +321,9 @@ def nobody_to_mail() -> Conflict:
     )
 
 
-def new_mailing(tenant: Tenant, options: MailOptions, **columns: object) -> Mailing:
+def new_mailing(
+    tenant: Tenant, options: MailOptions, **columns: ColumnValue
+) -> Mailing:
     mailing = Mailing(tenant=tenant, language=options.language, **columns)
     vault.seal(mailing, "text", options.text or None)
     vault.seal(mailing, "reply_to", options.reply_to or None)
@@ -329,7 +331,7 @@ def new_mailing(tenant: Tenant, options: MailOptions, **columns: object) -> Mail
 
 
 @transactions.atomic()
-def begin_recorded(prepared: PreparedMailing, *, by: Any) -> Mailing:
+def begin_recorded(prepared: PreparedMailing, *, by: audit.Who) -> Mailing:
     """begin() one of a bulk, and record who did. by: as of audit.record()."""
     mailing = begin(prepared)
     assert mailing.bulk, "that of one offer is recorded with the offer"

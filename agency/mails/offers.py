@@ -12,7 +12,6 @@ from email.headerregistry import Address
 from email.message import EmailMessage
 from email.policy import SMTP, EmailPolicy
 from email.utils import format_datetime, parseaddr
-from typing import Any
 
 from django.conf import settings
 from django.utils import translation
@@ -169,12 +168,12 @@ class HeaderPolicy(EmailPolicy):
 
     UNFOLDED = ("list-unsubscribe", "message-id")
 
-    def fold(self, name: str, value: Any) -> str:
+    def fold(self, name: str, value: str) -> str:
         if name.lower() in self.UNFOLDED:
             return f"{name}: {value}{self.linesep}"
         return super().fold(name, value)
 
-    def fold_binary(self, name: str, value: Any) -> bytes:
+    def fold_binary(self, name: str, value: str) -> bytes:
         if name.lower() in self.UNFOLDED:
             return self.fold(name, value).encode("ascii")
         return super().fold_binary(name, value)

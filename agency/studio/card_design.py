@@ -4,7 +4,7 @@ PATCH of the definition in the API takes the same as `display`. A picture is sto
 it is chosen, and its address is a field of the form from then on.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple, cast
 from uuid import UUID
 
 from django import forms
@@ -22,6 +22,7 @@ from core.errors import AgencyError
 from core.text.colors import parse, text_on, to_hex
 from credentials.api.serializers import COLOR, MAX_FACE
 from credentials.models import CredentialDefinition
+from credentials.models.card_display import Display
 from tenants import audit, pictures
 from tenants.branding import LANGUAGES
 from tenants.models import Asset, Permission
@@ -131,7 +132,7 @@ class DesignForm(forms.Form):
         ]
 
     @property
-    def display(self) -> dict[str, Any]:
+    def display(self) -> Display:
         """What the API takes. What the form has no field for stays."""
         background = self.cleaned_data["background"]
         labels = {
@@ -150,10 +151,11 @@ class DesignForm(forms.Form):
             "face": self.on(FACE),
             "back": self.on(BACK),
         }
-        kept = {name: self.former[name] for name in ("logo",) if name in self.former}
+        kept = {"logo": self.former["logo"]} if "logo" in self.former else {}
         may_be_empty = ("names", "labels", "title", "picture")
         is_empty = {name for name in may_be_empty if not chosen[name]}
-        return kept | {name: chosen[name] for name in chosen.keys() - is_empty}
+        filled = {name: chosen[name] for name in chosen.keys() - is_empty}
+        return cast(Display, kept | filled)
 
     def texts(self, prefix: str, former: dict[str, str] | None) -> dict[str, str]:
         """By language; those in languages that the form does not offer stay."""

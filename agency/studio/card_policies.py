@@ -285,4 +285,4 @@ def take_over(item: DraftItem, lines: dict[str, CardLine]) -> None:
 
 
 def names_of_items(items: list[DraftItem]) -> list[tuple[str, list[str]]]:
-    return [(item.body()["policyName"], item.given_names) for item in items]
+    return [(str(item.body()["policyName"]), item.given_names) for item in items]

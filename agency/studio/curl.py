@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from django.conf import settings
 
-Json = str | int | bool | None | Sequence["Json"] | Mapping[str, "Json"]
+Json = str | int | float | bool | None | Sequence["Json"] | Mapping[str, "Json"]
+Body = dict[str, Json]
 
 
 def example_call(

@@ -76,7 +76,7 @@ class Found(NamedTuple):
 
 def as_found(
     kind: str,
-    rows: QuerySet[Any],
+    rows: QuerySet[Model],
     key: str,
     **of_credential: Combinable,
 ) -> QuerySet[Any]:

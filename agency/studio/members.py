@@ -241,8 +241,9 @@ def change_requirement(request: MemberRequest) -> str:
         require_second_factor(
             request, "Set up a second factor yourself before you require it of others."
         )
-    changes = {"requires_second_factor": is_required}
-    change_organization(request.tenant, changes, by=request)
+    change_organization(
+        request.tenant, {"requires_second_factor": is_required}, by=request
+    )
     if is_required:
         return "Members need a second factor from now on."
     return "Members need no second factor any more."

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 from uuid import UUID
 
-from django.db.models import OuterRef, Subquery
+from django.db.models import Model, OuterRef, Subquery
 
 from credentials.models import Credential
 from tenants import vault
@@ -20,7 +20,7 @@ from wallets.models import Wallet
 TAKEN = (Credential.State.REQUESTED, Credential.State.ISSUED, Credential.State.REVOKED)
 
 
-def name_people(tenant: Tenant, rows: Sequence[Any]) -> None:
+def name_people(tenant: Tenant, rows: Sequence[Model]) -> None:
     """Add `named`, whom each answered check by a link, or wallet, names, or "".
 
     rows: of one page, of any kind, with their connections. Three queries for all checks,
@@ -30,7 +30,7 @@ def name_people(tenant: Tenant, rows: Sequence[Any]) -> None:
     name_wallets(tenant, rows)
 
 
-def name_wallets(tenant: Tenant, rows: Iterable[Any]) -> None:
+def name_wallets(tenant: Tenant, rows: Iterable[Model]) -> None:
     """Name each wallet without a holder's name by the first card in it."""
     wallets: dict[UUID, Any] = {
         row.pk: row for row in rows if isinstance(row, Wallet) and not row.name
@@ -53,7 +53,7 @@ def name_wallets(tenant: Tenant, rows: Iterable[Any]) -> None:
         wallets[key].named = vault.unseal(row, "recipient_name") if name else ""
 
 
-def name_checks(tenant: Tenant, rows: Iterable[Any]) -> None:
+def name_checks(tenant: Tenant, rows: Iterable[Model]) -> None:
     """Name each answered check by a link. Over a connection, that names the person."""
     checks: list[Any] = [row for row in rows if isinstance(row, Verification)]
     names = find_names(tenant, checks)

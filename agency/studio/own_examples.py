@@ -3,7 +3,8 @@
 Each example gets an object in a state that its operation needs.
 """
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
+from uuid import UUID
 
 from django.db.models import Exists, Model, OuterRef, Q, QuerySet, Value
 from django.db.models.functions import Concat
@@ -26,6 +27,7 @@ from verifications.models import Kiosk, Verification, VerificationPolicy
 from wallets.models import TrustAnchor, Wallet
 from webhooks.models import Delivery, Webhook
 
+Row = TypeVar("Row", bound=Model)
 LOOKED_AT = 200  # of each kind: an organization may have a million
 
 
@@ -35,7 +37,7 @@ class Source(NamedTuple):
     is_ended: by the operation. So no other example has the row.
     """
 
-    rows: QuerySet[Any]
+    rows: QuerySet[Model]
     column: str = "pk"
     is_ended: bool = False
 
@@ -56,7 +58,7 @@ def find_own_ids(membership: Membership) -> dict[str, Any]:
         wanted |= sources_of_hosted_wallet(hosted)
     if membership.role == Membership.Role.OWNER and not tenant.made_by_provider:
         wanted |= sources_of_account(tenant)
-    taken: dict[type[Model], set[Any]] = {}
+    taken: dict[type[Model], set[UUID | int | str]] = {}
     found: dict[str, Any] = {}
     for example, (rows, column, is_ended) in wanted.items():
         if is_ended and not tenant.is_test:
@@ -74,7 +76,7 @@ def find_own_ids(membership: Membership) -> dict[str, Any]:
     return found
 
 
-def newest(rows: QuerySet[Any]) -> QuerySet[Any]:
+def newest(rows: QuerySet[Model]) -> QuerySet[Any]:
     """The LOOKED_AT newest of the rows, in the order of these."""
     return rows.filter(pk__in=rows.order_by("-pk").values("pk")[:LOOKED_AT])
 
@@ -297,7 +299,7 @@ def connections_of(wallet: Wallet) -> tuple[QuerySet[Any], QuerySet[Any]]:
     return listed, usable.order_by("is_used", "pk")
 
 
-def open_ones(rows: QuerySet[Any], state: str) -> QuerySet[Any]:
+def open_ones(rows: QuerySet[Row], state: str) -> QuerySet[Row]:
     """Those in this state, over connections that neither side has ended."""
     return rows.filter(
         state=state,
@@ -307,12 +309,12 @@ def open_ones(rows: QuerySet[Any], state: str) -> QuerySet[Any]:
     )
 
 
-def in_state(rows: QuerySet[Any], state: str) -> Source:
+def in_state(rows: QuerySet[Model], state: str) -> Source:
     """Those in this state, or else any."""
     return Source(rows.alias(fits=Q(state=state)).order_by("fits", "pk"))
 
 
-def oldest(rows: QuerySet[Any]) -> Source:
+def oldest(rows: QuerySet[Model]) -> Source:
     """Of an example that ends its object, which the other side has too.
 
     The other side's examples have the newest.

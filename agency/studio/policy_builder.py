@@ -5,6 +5,7 @@ the next page shows what the API says of the policy.
 """
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlencode
@@ -22,6 +23,7 @@ from agency.studio.card_policies import (
     read_card,
 )
 from agency.studio.choices import choose_from, find_choices
+from agency.studio.curl import Body, Json
 from agency.studio.definitions import get_definition
 from agency.studio.form_tokens import OnceForm
 from agency.studio.lists import DEFINITIONS
@@ -31,7 +33,6 @@ from agency.studio.policy_drafts import (
     KINDS,
     PLACE,
     Draft,
-    Json,
     draft_of,
     next_version,
     read_draft,
@@ -79,7 +80,7 @@ class PolicyBuilder:
     errors: dict[str, list[str]] = field(default_factory=dict)
     policy: Policy | None = None  # if it is valid
 
-    def read_body(self) -> Json:
+    def read_body(self) -> Body:
         """The policy as it is now. Raises bounded_json.BadJSON."""
         if self.card:
             return self.card.to_draft().body()
@@ -133,7 +134,7 @@ class PolicyBuilder:
         return ""
 
 
-def read_policy(body: Json) -> Policy:
+def read_policy(body: Body) -> Policy:
     """The policy, by the rules of the API. Raises Invalid."""
     read = VerificationPolicyParameters(data=body)
     if not read.is_valid():
@@ -142,7 +143,7 @@ def read_policy(body: Json) -> Policy:
     return proof_policy.normalise(dict(read.validated_data))
 
 
-def as_text(body: Json) -> str:
+def as_text(body: Body) -> str:
     return json.dumps(body, indent=2, ensure_ascii=False)
 
 
@@ -278,7 +279,7 @@ class Review:
         return [predicate_of(item) for item in self.trial.items if item.is_predicate]
 
     @property
-    def results(self) -> list[tuple[str, list[Json]]]:
+    def results(self) -> list[tuple[str, list[Mapping[str, Json]]]]:
         """Return, for each item, its name and how each sample does."""
         candidates = self.trial.candidates
         return [

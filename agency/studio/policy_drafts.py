@@ -6,10 +6,10 @@ A draft may be incomplete. What the builder has no field for is kept as it is.
 import json
 import re
 from dataclasses import dataclass, field
-from typing import Any
 
 from django.http import QueryDict
 
+from agency.studio.curl import Body, Json
 from core.text import bounded_json
 from verifications.proofs.policy import (
     OR_TWIN,
@@ -34,7 +34,7 @@ KINDS = {
     "==": "Only prove: exactly",
     "": "Leave it out",
 }
-VALID_NOW = {"validNow": True}
+VALID_NOW: Body = {"validNow": True}
 GRACE = "graceSeconds"
 WHOLE_NUMBER = re.compile(r"[+-]?[0-9]{1,20}")
 PLACE = re.compile(r"[0-9]{1,3}")  # of what a button of the page changes
@@ -67,8 +67,6 @@ PARTS = (*MEMBERS, *VALUE_PARTS, PROVEN, TWIN)
 OR_ITS_TWIN = "definition (or its twin)"
 WITHOUT_FIELD = (REVOCATION_REQUIREMENT, "allowText")  # members of an item
 
-Json = dict[str, Any]
-
 
 @dataclass
 class DraftItem:
@@ -82,7 +80,7 @@ class DraftItem:
     number: str = ""
     names: list[str] = field(default_factory=lambda: [""])
     any_of: list[dict[str, str]] = field(default_factory=list)
-    more: Json = field(default_factory=dict)
+    more: Body = field(default_factory=dict)
     path: str = ""
 
     @property
@@ -97,10 +95,10 @@ class DraftItem:
     def is_blank(self) -> bool:
         return not self.kind or not (self.given_names or self.called.strip())
 
-    def body(self) -> Json:
+    def body(self) -> Body:
         names, called = self.given_names, self.called
         if self.kind == SHOW:
-            body: Json = {"policyName": called or ", ".join(names)}
+            body: Body = {"policyName": called or ", ".join(names)}
             if names:
                 body["attributeNames"] = names
         else:
@@ -124,11 +122,11 @@ class Draft:
 
     name: str = ""
     version: str = "1.0"
-    requirement: Json = field(default_factory=lambda: dict(VALID_NOW))
+    requirement: Body = field(default_factory=lambda: dict(VALID_NOW))
     items: list[DraftItem] = field(default_factory=lambda: [DraftItem()])
 
     @property
-    def grace(self) -> str | int:
+    def grace(self) -> Json:
         """The graceSeconds; "" for none."""
         return self.requirement.get(GRACE, "")
 
@@ -143,19 +141,15 @@ class Draft:
         is_plain = named == VALID_NOW or not self.requirement
         return "" if is_plain else json.dumps(self.requirement)
 
-    def body(self) -> Json:
+    def body(self) -> Body:
         """The policy as JSON. Sets the path of each item in it."""
-        body: Json = {
-            "name": self.name,
-            "version": self.version,
-            "attributes": [],
-            "predicates": [],
-        }
+        parts: dict[str, list[Body]] = {"attributes": [], "predicates": []}
         for item in self.items:
             member = "attributes" if item.kind == SHOW else "predicates"
-            item.path = "" if item.is_blank else f"{member}[{len(body[member])}]"
+            item.path = "" if item.is_blank else f"{member}[{len(parts[member])}]"
             if item.path:
-                body[member].append(item.body())
+                parts[member].append(item.body())
+        body: Body = {"name": self.name, "version": self.version, **parts}
         if self.requirement:
             body[REVOCATION_REQUIREMENT] = self.requirement
         return body
@@ -232,7 +226,7 @@ def read_item(given: QueryDict, prefix: str) -> DraftItem:
     )
 
 
-def read_object(text: str) -> Json:
+def read_object(text: str) -> Body:
     """The JSON object in a hidden field, or {}."""
     try:
         found = bounded_json.loads(text) if text else {}
@@ -241,9 +235,9 @@ def read_object(text: str) -> Json:
     return found if isinstance(found, dict) else {}
 
 
-def restriction_of(parts: dict[str, str]) -> Json:
+def restriction_of(parts: dict[str, str]) -> Body:
     """The restriction of an alternative; {} if no field is filled in."""
-    found: Json = {
+    found: Body = {
         member: parts[name]
         for name, member in MEMBERS.items()
         if parts.get(name, "").strip()
@@ -278,7 +272,7 @@ def draft_of(policy: Policy) -> Draft:
     return Draft(
         policy.name,
         policy.version,
-        policy.requirement.to_json(),
+        {**policy.requirement.to_json()},
         [draft_item(item) for item in policy.items],
     )
 

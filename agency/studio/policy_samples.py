@@ -1,11 +1,11 @@
 """Sample credentials on which a policy is tried, as fields of the page."""
 
 from dataclasses import dataclass, field
-from typing import Any
 
 from django.http import QueryDict
 from django.utils import timezone
 
+from agency.studio.curl import Body
 from credentials.models import CredentialDefinition
 from credentials.models.definition import BOOLEAN, DATE, INTEGER
 from verifications.proofs.policy import Policy
@@ -25,7 +25,6 @@ EXAMPLES = {
     "email": "ada@example.org",
     "mailaddress": "ada@example.org",
 }
-Json = dict[str, Any]
 
 
 @dataclass
@@ -37,8 +36,9 @@ class Sample:
     is_revoked: bool = False
     values: list[tuple[str, str]] = field(default_factory=list)
 
-    def body(self) -> Json:
-        found: Json = {"values": dict(self.values), "revoked": self.is_revoked}
+    def body(self) -> Body:
+        values: dict[str, str] = dict(self.values)
+        found: Body = {"values": values, "revoked": self.is_revoked}
         if self.definition_id:
             found["definitionId"] = self.definition_id
         return found

@@ -118,7 +118,7 @@ def find_customer(tenant_id: UUID, user: Staff) -> Customer | None:
     records.
     """
     own = Wallet.objects.filter(tenant=OuterRef("pk"), is_organization=True)
-    annotations: dict[str, Any] = {
+    annotations: dict[str, Subquery | BoundedCount] = {
         "wallet_key": Subquery(own.values("pk")[:1]),
         "public_did": Subquery(own.values(did_shown=Wallet.with_issuer_did())[:1]),
     }

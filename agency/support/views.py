@@ -5,6 +5,7 @@ from typing import Any
 
 from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied, ValidationError
+from django.db.models import Model
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.template.response import TemplateResponse
@@ -121,7 +122,7 @@ def run_action(request: HttpRequest, name: str, key: str) -> HttpResponse:
     return TemplateResponse(request, "admin/action.html", context)
 
 
-def get_record(action: Action, key: str) -> Any:
+def get_record(action: Action, key: str) -> Model:
     """Return the record of an action, or 404."""
     rows = action.model._default_manager.select_related(*action.related)
     try:

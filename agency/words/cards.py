@@ -10,6 +10,7 @@ from django.utils.translation import get_language
 
 from core.text.colors import WHITE, parse, text_on
 from credentials.models import CredentialDefinition
+from credentials.models.card_display import Display
 from tenants.models import Asset
 from verifications import wording
 from wallets.anoncreds import normalise_name
@@ -68,7 +69,7 @@ def translate(texts: Mapping[str, str]) -> str:
     return next(iter(by_language.values()), "")
 
 
-def label_in(display: Mapping[str, Any], name: str) -> str:
+def label_in(display: Display, name: str) -> str:
     """What readers call an attribute."""
     chosen = translate(display.get("labels", {}).get(name, {}))
     return chosen or wording.label_of(name)
@@ -81,7 +82,7 @@ def card_name(definition: CredentialDefinition) -> str:
 def draw_card(
     definition: CredentialDefinition,
     values: Mapping[str, str] | None = None,
-    design: Mapping[str, Any] | None = None,
+    design: Display | None = None,
 ) -> Card:
     """The card of a definition: an issued one with its values, or what it has.
 
@@ -114,7 +115,7 @@ def draw_asked(definition: CredentialDefinition, values: Mapping[str, str]) -> C
     strange = given.keys() - {normalise_name(name) for name in own}
     other = [name for name in values if normalise_name(name) in strange]
     asked = {name: given[normalise_name(name)] for name in [*own, *other]}
-    design = {**definition.design, "back": []}
+    design: Display = {**definition.design, "back": []}
     title = design.get("title")
     if title not in asked:
         title = next(iter(asked), None)
@@ -124,7 +125,7 @@ def draw_asked(definition: CredentialDefinition, values: Mapping[str, str]) -> C
 
 
 def place_entries(
-    display: Mapping[str, Any],
+    display: Display,
     names: list[str],
     values: Mapping[str, str],
     *,
@@ -146,7 +147,7 @@ def place_entries(
     ends = [name for name in left if wording.is_validity(name)]
     first = next((name for name in left if name not in ends), next(iter(left), None))
     title_name = display.get("title", first)
-    title = left.pop(title_name, None)
+    title = left.pop(title_name, None) if title_name else None
     if "face" not in display:
         plain = [name for name in left if name not in ends][:FIRST_ON_FACE]
         chosen = [left.pop(name) for name in plain]

@@ -1,6 +1,7 @@
 """Simulated holders in the credentials API."""
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, TypedDict
 from uuid import UUID
 
 from django.db.models import QuerySet
@@ -107,7 +108,13 @@ class SimulatedHolders(View):
         return Response()
 
 
-def columns_of(body: dict[str, Any]) -> dict[str, Any]:
+class HolderColumns(TypedDict):
+    name: str
+    behaviour: str
+    delay_seconds: int
+
+
+def columns_of(body: Mapping[str, Any]) -> HolderColumns:
     """What a valid body says, by the names of create_holder() and change_holder()."""
     return {
         "name": body["name"],

@@ -1,7 +1,6 @@
 """`manage.py backup DIR`: database, tails files and pictures, while services run."""
 
 from pathlib import Path
-from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
 
@@ -14,7 +13,7 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("folder", type=Path, help="a folder that does not exist")
 
-    def handle(self, folder: Path, **options: Any) -> None:
+    def handle(self, folder: Path, **options: str | int | bool | None) -> None:
         make_backup(folder.absolute(), self.stdout)
         self.stdout.write(
             f"The backup is in {folder}. Try it: manage.py verify_backup {folder}"

@@ -1,7 +1,5 @@
 """`manage.py begin_epoch`: after a restore by means of PostgreSQL itself."""
 
-from typing import Any
-
 from django.core.management.base import BaseCommand
 
 from core.work import transactions
@@ -15,7 +13,7 @@ class Command(BaseCommand):
         "spare keys, because the database was restored to an earlier state."
     )
 
-    def handle(self, **options: Any) -> None:
+    def handle(self, **options: str | int | bool | None) -> None:
         with transactions.atomic():
             begin_epoch()
             SpareKey.objects.all().delete()  # they may have been used since

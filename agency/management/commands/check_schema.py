@@ -1,7 +1,5 @@
 """`manage.py check_schema`: compare the database with schema.json, or write that."""
 
-from typing import Any
-
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from agency.ops import database_schema
@@ -19,7 +17,7 @@ class Command(BaseCommand):
             "schema.json",
         )
 
-    def handle(self, write: bool, **options: Any) -> None:
+    def handle(self, write: bool, **options: str | int | bool | None) -> None:
         found = database_schema.read_schema()
         if write:
             database_schema.write_schema(

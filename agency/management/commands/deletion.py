@@ -4,8 +4,6 @@ For organizations without owner and provider account, and before workers start a
 after an outage.
 """
 
-from typing import Any
-
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from agency.ops.moving.exporting import find_organization
@@ -36,7 +34,7 @@ class Command(BaseCommand):
         undo: bool,
         end: bool,
         revoke_key: bool,
-        **options: Any,
+        **options: str | int | bool | None,
     ) -> None:
         tenant = find_organization(organization)
         try:

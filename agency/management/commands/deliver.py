@@ -5,7 +5,6 @@ import signal
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from threading import Event
-from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
 from django.db import DatabaseError, InterfaceError, connection
@@ -32,7 +31,7 @@ class Command(BaseCommand):
             "--loop", action="store_true", help="until SIGTERM or Ctrl-C"
         )
 
-    def handle(self, loop: bool, **options: Any) -> None:
+    def handle(self, loop: bool, **options: str | int | bool | None) -> None:
         log_uncaught()
         checks.check_or_exit()
         over = Event()

@@ -2,7 +2,6 @@
 
 import json
 import sys
-from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
 
@@ -27,7 +26,7 @@ class Command(BaseCommand):
             "--json", action="store_true", help="one JSON object for each finding"
         )
 
-    def handle(self, starting: bool, **options: Any) -> None:
+    def handle(self, starting: bool, **options: str | int | bool | None) -> None:
         found = doctor.run(starting)
         for finding in found:
             self.stdout.write(

@@ -1,7 +1,6 @@
 """`manage.py export_organization ID FILE`: write an organization to a sealed file."""
 
 from pathlib import Path
-from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
@@ -42,7 +41,7 @@ class Command(BaseCommand):
         file: Path | None,
         move: bool,
         resume: bool,
-        **options: Any,
+        **options: str | int | bool | None,
     ) -> None:
         tenant = find_organization(organization)
         if resume and file:

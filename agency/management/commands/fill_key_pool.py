@@ -1,7 +1,5 @@
 """`manage.py fill_key_pool`: generate the spare keys missing in the pool."""
 
-from typing import Any
-
 from django.core.management.base import BaseCommand, CommandParser
 
 from core.telemetry.logs import log_uncaught
@@ -16,7 +14,7 @@ class Command(BaseCommand):
             "--show", action="store_true", help="only count what is there"
         )
 
-    def handle(self, show: bool, **options: Any) -> None:
+    def handle(self, show: bool, **options: str | int | bool | None) -> None:
         """Fill the pool unless `show`, then print how many keys it has.
 
         Each key is committed when it is made. If another process of this host makes

@@ -1,6 +1,5 @@
 """`manage.py fill_name_search`: let people be found by names of before."""
 
-from typing import Any
 from uuid import UUID
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
@@ -20,7 +19,7 @@ class Command(BaseCommand):
             help="from the beginning, also for what a former version wrote since",
         )
 
-    def handle(self, again: bool, **options: Any) -> None:
+    def handle(self, again: bool, **options: str | int | bool | None) -> None:
         """Do at once what the workers do a part of every 30 seconds.
 
         If it is interrupted, the workers continue.

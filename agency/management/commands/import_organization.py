@@ -1,7 +1,6 @@
 """`manage.py import_organization FILE`: read an organization from a sealed file."""
 
 from pathlib import Path
-from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
 
@@ -30,7 +29,11 @@ class Command(BaseCommand):
         )
 
     def handle(
-        self, file: Path, copy: bool, trust_issuers: bool, **options: Any
+        self,
+        file: Path,
+        copy: bool,
+        trust_issuers: bool,
+        **options: str | int | bool | None,
     ) -> None:
         made = import_organization(file, copy, trust_issuers, self.stderr)
         self.stdout.write(f"The organization {made.tenant.public_id} works here.")

@@ -1,7 +1,5 @@
 """`manage.py reset_second_factor`: for somebody who lost app, passkeys and codes."""
 
-from typing import Any
-
 from allauth.mfa.models import Authenticator
 from django.contrib.auth import get_user_model
 from django.core.management.base import BaseCommand, CommandError, CommandParser
@@ -16,7 +14,7 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("email", help="mail address of the account")
 
-    def handle(self, email: str, **options: Any) -> None:
+    def handle(self, email: str, **options: str | int | bool | None) -> None:
         remove_second_factors(email)
         self.stdout.write(f"{email} signs in with the password alone now.")
 

@@ -1,7 +1,6 @@
 """`manage.py restore DIR`: a backup into the database and the storage."""
 
 from pathlib import Path
-from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
 
@@ -23,7 +22,9 @@ class Command(BaseCommand):
             help="also if the database is not empty: what is in it is lost",
         )
 
-    def handle(self, folder: Path, replace_database: bool, **options: Any) -> None:
+    def handle(
+        self, folder: Path, replace_database: bool, **options: str | int | bool | None
+    ) -> None:
         restore_backup(folder.absolute(), replace_database, self.stdout)
         also = "" if has_epochs() else " and manage.py begin_epoch"
         self.stdout.write(

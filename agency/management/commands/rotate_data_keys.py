@@ -3,7 +3,6 @@
 import time
 from contextlib import suppress
 from datetime import timedelta
-from typing import Any
 from uuid import UUID
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
@@ -55,7 +54,7 @@ class Command(BaseCommand):
         organization: str | None,
         older_than: float,
         force: bool,
-        **options: Any,
+        **options: str | int | bool | None,
     ) -> None:
         """Give the chosen organizations new data keys, and seal their values again.
 

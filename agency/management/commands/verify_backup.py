@@ -1,7 +1,6 @@
 """`manage.py verify_backup DIR`: try whether a backup can be restored and opened."""
 
 from pathlib import Path
-from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
 
@@ -17,6 +16,6 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("folder", type=Path, help="of manage.py backup")
 
-    def handle(self, folder: Path, **options: Any) -> None:
+    def handle(self, folder: Path, **options: str | int | bool | None) -> None:
         verify_backup(folder.absolute(), self.stdout)
         self.stdout.write("The backup is whole: everything in it opens.")

@@ -11,7 +11,7 @@ from agency.studio.accounts.second_factor import verify_factors
 from core import faults
 from core.work.progress import Progress
 from tenants import vault
-from tenants.models import DataKey, FormerDataKey
+from tenants.models import DataKey, FormerDataKey, Record
 from tenants.sealed_columns import (
     SealedTable,
     batches_of,
@@ -28,7 +28,7 @@ class Command(BaseCommand):
         "Exits with 1 if one does not open. Changes nothing."
     )
 
-    def handle(self, **options: Any) -> None:
+    def handle(self, **options: str | int | bool | None) -> None:
         """Try all data keys, then all that they seal, and print the numbers by table.
 
         Raises CommandError, with the first ids of each table, if one does not open.
@@ -86,7 +86,7 @@ class Command(BaseCommand):
             examples.append(f"{column} of {row.pk}")
 
 
-def unwraps(row: DataKey | FormerDataKey, column: str) -> bool:
+def unwraps(row: Record, column: str) -> bool:
     try:
         vault.unwrap(row, column)
     except ImproperlyConfigured:

@@ -3,11 +3,10 @@
 import gzip
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from django.core.files import File
 from django.core.files.storage import default_storage
-from django.core.management.base import CommandError
+from django.core.management.base import CommandError, OutputWrapper
 from django.db import connection
 
 from agency.ops.backups.copying import copy_stream, read_chunks
@@ -60,7 +59,7 @@ END $$;
 """
 
 
-def restore_backup(folder: Path, replace: bool, stream: Any) -> None:
+def restore_backup(folder: Path, replace: bool, stream: OutputWrapper) -> None:
     """Restore a backup into the database and the storage of the settings.
 
     replace: whether the database may have tables; they are dropped. The files come
@@ -98,7 +97,7 @@ def require_place(replace: bool) -> None:
         )
 
 
-def restore_files(folder: Path, manifest: Manifest, stream: Any) -> None:
+def restore_files(folder: Path, manifest: Manifest, stream: OutputWrapper) -> None:
     """Store the files of the backup that the storage lacks, or has otherwise.
 
     Other files of the storage stay.
@@ -120,7 +119,10 @@ def restore_files(folder: Path, manifest: Manifest, stream: Any) -> None:
 
 
 def load_database(
-    folder: Path, stream: Any, replace: bool = False, after: tuple[str, ...] = ()
+    folder: Path,
+    stream: OutputWrapper,
+    replace: bool = False,
+    after: tuple[str, ...] = (),
 ) -> None:
     """Run the dump with psql, and the statements `after` it, in one transaction.
 

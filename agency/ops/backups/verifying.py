@@ -4,10 +4,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
-from typing import Any
 
 from django.core.management import call_command
-from django.core.management.base import CommandError
+from django.core.management.base import CommandError, OutputWrapper
 from django.db import OperationalError, ProgrammingError, connection
 
 from agency.ops import database_schema
@@ -27,7 +26,7 @@ from tenants import vault
 INSUFFICIENT_PRIVILEGE, IN_USE = "42501", "55006"
 
 
-def verify_backup(folder: Path, stream: Any) -> None:
+def verify_backup(folder: Path, stream: OutputWrapper) -> None:
     """Restore, migrate and open a backup. Raises CommandError for what is wrong.
 
     All of it in a database of its own, beside the one of the settings, which is dropped

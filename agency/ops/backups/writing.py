@@ -6,10 +6,9 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 from django.core.files.storage import default_storage
-from django.core.management.base import CommandError
+from django.core.management.base import CommandError, OutputWrapper
 from django.db import connection, transaction
 from django.db.migrations.recorder import MigrationRecorder
 from django.utils import timezone
@@ -31,7 +30,7 @@ from tenants import vault
 from tenants.master_key_rotation import count_by_master_key
 
 
-def make_backup(folder: Path, stream: Any) -> None:
+def make_backup(folder: Path, stream: OutputWrapper) -> None:
     """Write a backup to a new folder. Raises CommandError.
 
     stream: of a command, which is told how far it is.
@@ -83,7 +82,7 @@ def locked_folder(folder: Path) -> Iterator[None]:
         os.close(descriptor)
 
 
-def save_database(folder: Path, stream: Any) -> tuple[Manifest, set[str]]:
+def save_database(folder: Path, stream: OutputWrapper) -> tuple[Manifest, set[str]]:
     """Dump one snapshot. Return its manifest, and the files that its rows need.
 
     The manifest names the dump only; files and what is missing are added later.
@@ -130,7 +129,7 @@ def describe_database() -> Manifest:
     )
 
 
-def copy_files(folder: Path, stream: Any) -> dict[str, Copy]:
+def copy_files(folder: Path, stream: OutputWrapper) -> dict[str, Copy]:
     """Copy all tails files and pictures of the storage, also those without a row.
 
     Return size and digest of each by its name in the storage.

@@ -8,10 +8,13 @@ grow with the organization.
 """
 
 import time
+from collections.abc import Mapping
 from typing import Any
+from uuid import UUID
 
 from django.contrib.auth.hashers import identify_hasher
 from django.db import models
+from django.db.backends.utils import CursorWrapper
 
 from agency.ops.moving import MoveRefused
 from agency.ops.moving.tables import (
@@ -25,6 +28,7 @@ from agency.ops.moving.tables import (
     model_of,
 )
 from core.errors import PeerError
+from core.text.bounded_json import Members
 from credentials.ledgers.webvh.encoding import next_key_hash, resource_digest
 from credentials.ledgers.webvh.log import check_log
 from credentials.ledgers.webvh.own_log import multikey_of
@@ -97,7 +101,13 @@ MOST = {models.SmallIntegerField: 32_000, models.IntegerField: 10**9}
 PRIVATE = ("lease_owner", "public_id")  # UUIDs that name no row
 
 
-def require_own_rows(cursor: Any, part: Part, owner: dict[str, Any]) -> None:
+# A parameter of the queries in tables.py: an id, ids, or a number.
+OwnerValue = str | int | UUID | list[str] | None
+
+
+def require_own_rows(
+    cursor: CursorWrapper, part: Part, owner: Mapping[str, OwnerValue]
+) -> None:
     """Raise MoveRefused `foreign_row` unless all rows of `moved` may be inserted.
 
     owner: parameters of the queries in tables.py, and the ids of its networks.
@@ -224,7 +234,7 @@ def names_nobody_else(column: str) -> str:
 
 
 def require_own_objects(
-    cursor: Any, owner: dict[str, Any], trusts_issuers: bool
+    cursor: CursorWrapper, owner: Mapping[str, OwnerValue], trusts_issuers: bool
 ) -> None:
     """Check the public objects in `moved`, and take out what a ledger can be asked for.
 
@@ -287,7 +297,7 @@ def require_name_key() -> None:
             raise foreign_row(table, "key")
 
 
-def require_payable_pins(cursor: Any) -> None:
+def require_payable_pins(cursor: CursorWrapper) -> None:
     """Raise MoveRefused `foreign_row` if hashing a PIN in `moved` takes more than ours.
 
     A hash names its own costs, up to gigabytes and years.
@@ -367,7 +377,7 @@ def require_own_webvh(organization: Any) -> None:
             raise foreign_row("credentials_statuslist", "body") from None
 
 
-def require_own_log(row: WebvhDid) -> dict[str, Any]:
+def require_own_log(row: WebvhDid) -> Members:
     """Return the document of a did:webvh whose log and keys belong together.
 
     Refused or ValueError otherwise.
@@ -379,7 +389,8 @@ def require_own_log(row: WebvhDid) -> dict[str, Any]:
         following = multikey_of(row.unseal_seed("next_key"))
         assertion = multikey_of(row.unseal_seed("assertion_key"))
         is_right &= next_key_hash(following) in log.next_key_hashes
-        is_right &= f"{row.did}#{assertion}" in log.document["assertionMethod"]
+        listed = log.document["assertionMethod"]
+        is_right &= isinstance(listed, list) and f"{row.did}#{assertion}" in listed
     else:
         is_right &= not log.update_keys and row.is_deactivated == log.is_deactivated
     if not is_right:

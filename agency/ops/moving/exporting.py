@@ -11,9 +11,11 @@ from uuid import UUID
 
 from django.conf import settings
 from django.core.files.storage import default_storage
+from django.core.management.base import OutputWrapper
 from django.db import connection
 from django.db.models import Max
 from django.utils import timezone
+from psycopg.rows import TupleRow
 
 from agency.ops.backups.copying import read_chunks
 from agency.ops.backups.writing import read_snapshot
@@ -61,8 +63,11 @@ def find_organization(given: str) -> Tenant:
     raise MoveRefused("organization_unknown", f"There is no organization {given}.")
 
 
+Parameters = dict[str, UUID | int]  # of the queries in tables.py
+
+
 def export_organization(
-    tenant: Tenant, path: Path, is_moved: bool, stream: Any
+    tenant: Tenant, path: Path, is_moved: bool, stream: OutputWrapper
 ) -> Header:
     """Write the file, and return its header.
 
@@ -104,7 +109,7 @@ def export_organization(
 
 
 def write_file(
-    file: IO[bytes], key: bytes, tenant: Tenant, is_moved: bool, stream: Any
+    file: IO[bytes], key: bytes, tenant: Tenant, is_moved: bool, stream: OutputWrapper
 ) -> Header:
     """Write header and parts, in the order in which importing.py reads them.
 
@@ -139,7 +144,7 @@ def write_file(
     return header
 
 
-def read_parameters(tenant: Tenant) -> dict[str, Any]:
+def read_parameters(tenant: Tenant) -> Parameters:
     """Return the parameters of the queries in tables.py.
 
     newest: the highest transaction number of its events; 0 if all are below, as those
@@ -154,7 +159,7 @@ def read_parameters(tenant: Tenant) -> dict[str, Any]:
 
 
 def describe_export(
-    tenant: Tenant, parameters: dict[str, Any], key: bytes, is_moved: bool
+    tenant: Tenant, parameters: Parameters, key: bytes, is_moved: bool
 ) -> Header:
     """Return the header, with a new salt for the key that seals the chunks.
 
@@ -182,16 +187,16 @@ def describe_export(
     )
 
 
-def select(query: str, parameters: dict[str, Any]) -> list[Any]:
+def select(query: str, parameters: Parameters) -> list[TupleRow]:
     with connection.cursor() as cursor:
         cursor.execute(query, parameters)
         return cursor.fetchall()
 
 
-def list_data_keys(tenant: Tenant) -> list[dict[str, Any]]:
+def list_data_keys(tenant: Tenant) -> list[dict[str, int | str | None]]:
     """Return the organization's data keys, the one that seals first."""
     former = FormerDataKey.objects.filter(tenant=tenant).order_by("-generation")
-    rows: list[Any] = [DataKey.objects.get(tenant=tenant), *former]
+    rows: list[DataKey | FormerDataKey] = [DataKey.objects.get(tenant=tenant), *former]
     return [
         {
             "generation": row.generation,
@@ -233,7 +238,7 @@ class PartWriter:
             ) from None
         self.write_block(b"")
 
-    def write_table(self, part: Part, parameters: dict[str, Any]) -> None:
+    def write_table(self, part: Part, parameters: Parameters) -> None:
         """Write a block for each row: PostgreSQL sends one at a time."""
         self.begin(kind="table", table=part.table, columns=part.columns)
         query = f"COPY ({part.query}) TO STDOUT"

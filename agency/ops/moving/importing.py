@@ -22,7 +22,9 @@ from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.core.files import File
 from django.core.files.storage import default_storage
+from django.core.management.base import OutputWrapper
 from django.db import DatabaseError, connection
+from django.db.backends.utils import CursorWrapper
 from django.db.models import SmallIntegerField
 from django.utils.dateparse import parse_datetime
 
@@ -131,14 +133,14 @@ class Load:
 
     header: Header
     reader: "PartReader"
-    stream: Any
+    stream: OutputWrapper
     trusts_issuers: bool
 
     def __post_init__(self) -> None:
         organization, networks = self.header.organization, [*self.header.networks]
         self.job = Erasure(kind=Erasure.Kind.IMPORT, object_key=organization)
         self.progress = Progress(self.stream, "{:,} rows are imported.")
-        self.owner: dict[str, Any] = {
+        self.owner: dict[str, checks.OwnerValue] = {
             "tenant": organization,
             "networks": networks,
             "newest": 0,
@@ -156,7 +158,7 @@ class Load:
 
 
 def import_organization(
-    path: Path, is_copy: bool, trusts_issuers: bool, stream: Any
+    path: Path, is_copy: bool, trusts_issuers: bool, stream: OutputWrapper
 ) -> Imported:
     """Import an organization. Raises MoveRefused: then no row of it is here.
 
@@ -321,7 +323,7 @@ def complete_organization(load: Load) -> Imported:
     return Imported(tenant, missing, old_keys, load.brings_account)
 
 
-def remove_unfinished(organization: str, stream: Any) -> None:
+def remove_unfinished(organization: str, stream: OutputWrapper) -> None:
     """Remove what an interrupted import has left. Raises MoveRefused.
 
     A worker does the same as soon as the lease of the import has ended.
@@ -398,17 +400,18 @@ def insert_rows(part: Part, given: Iterable[bytes], load: Load) -> None:
         checks.require_name_key()
 
 
-def find_account(cursor: Any, load: Load) -> None:
+def find_account(cursor: CursorWrapper, load: Load) -> None:
     cursor.execute("SELECT id FROM moved")
     found = cursor.fetchall()
     if len(found) != 1:
         raise damaged()
-    [[load.owner["provider"]]] = found
-    known = Provider.objects.filter(pk=load.owner["provider"])
+    [[provider]] = found
+    load.owner["provider"] = provider
+    known = Provider.objects.filter(pk=provider)
     load.brings_account = not known.exists()
 
 
-def copy_rows(cursor: Any, part: Part, given: Iterable[bytes]) -> int:
+def copy_rows(cursor: CursorWrapper, part: Part, given: Iterable[bytes]) -> int:
     copying = f"COPY moved ({names_of(part)}) FROM STDIN"
     with connection.wrap_database_errors, cursor.copy(copying) as rows:
         for data in given:

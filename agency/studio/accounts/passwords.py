@@ -3,6 +3,7 @@
 from typing import Any
 
 from allauth.account import forms as allauth
+from django import forms
 
 
 class ChangePasswordForm(allauth.ChangePasswordForm):
@@ -20,13 +21,13 @@ class ResetPasswordKeyForm(allauth.ResetPasswordKeyForm):
         ask_once(self)
 
 
-def ask_once(form: Any) -> None:
+def ask_once(form: forms.Form) -> None:
     del form.fields["password2"]
     name_field(form, "password1", "New password")
     form.fields["password1"].help_text = "At least 12 characters."
 
 
-def name_field(form: Any, name: str, label: str) -> None:
+def name_field(form: forms.Form, name: str, label: str) -> None:
     """allauth has the label in the placeholder too."""
     form.fields[name].label = label
     form.fields[name].widget.attrs.pop("placeholder", None)

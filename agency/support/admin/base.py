@@ -49,7 +49,7 @@ class ReadOnly:
     has_change_permission = has_delete_permission = has_add_permission
 
 
-def title_of(row: Any) -> str:
+def title_of(row: Model) -> str:
     """What a record is called: its kind and name; of whom and when instead of an id."""
     kind = capfirst(kind_of(type(row)))
     name = getattr(row, "email", "") or str(row)
@@ -90,7 +90,7 @@ class Titled(admin.ModelAdmin):
         return super().render_change_form(request, context, *args, **options)
 
 
-def tenant_of(row: Any) -> Tenant | None:
+def tenant_of(row: Model) -> Tenant | None:
     """The organization of a record. None if it was erased: the log outlives it."""
     try:
         return getattr(row, "tenant", None)
@@ -98,7 +98,7 @@ def tenant_of(row: Any) -> Tenant | None:
         return None
 
 
-def customer_of(row: Any) -> dict[str, str] | None:
+def customer_of(row: Model) -> dict[str, str] | None:
     """The name and the page of the organization of a record."""
     tenant = tenant_of(row)
     if tenant is None or tenant.deleted_at:
@@ -107,7 +107,7 @@ def customer_of(row: Any) -> dict[str, str] | None:
 
 
 @admin.display(ordering="tenant", empty_value="–")
-def organization(row: Any) -> str | None:
+def organization(row: Model) -> str | None:
     """The name, which leads to the customer page."""
     if customer := customer_of(row):
         return format_html('<a href="{url}">{name}</a>', **customer)
@@ -157,7 +157,9 @@ class ReadOnlyAdmin(ReadOnly, Titled):
         """The first column that is not the organization, which has its own page."""
         return [one for one in list_display if one is not organization][:1]
 
-    def get_list_select_related(self, request: HttpRequest) -> Any:
+    def get_list_select_related(
+        self, request: HttpRequest
+    ) -> bool | list[str] | tuple[str, ...]:
         """The foreign keys in the list, unless the class names what else it reads."""
         return self.list_select_related or [
             column.name
@@ -222,7 +224,7 @@ class ShownOnceAdmin(ReadOnlyAdmin):
 
     form_fields: list[str]
 
-    def get_fields(self, request: HttpRequest, obj: Any = None) -> Any:
+    def get_fields(self, request: HttpRequest, obj: Model | None = None) -> Any:
         return with_organization(self.fields) if obj else self.form_fields
 
     def get_form(
@@ -240,7 +242,9 @@ class ShownOnceAdmin(ReadOnlyAdmin):
         """Create a row. Return it and its secrets by label."""
         raise NotImplementedError
 
-    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+    def has_add_permission(
+        self, request: HttpRequest, obj: Model | None = None
+    ) -> bool:
         return admin.ModelAdmin.has_add_permission(self, request)
 
     def add_view(

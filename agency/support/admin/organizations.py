@@ -8,8 +8,9 @@ from typing import Any, cast
 
 from django import forms
 from django.contrib import admin, messages
+from django.contrib.admin.options import InlineModelAdmin
 from django.core.exceptions import PermissionDenied
-from django.db.models import Q, QuerySet
+from django.db.models import Model, Q, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.utils.decorators import method_decorator
@@ -58,7 +59,9 @@ class Inline(ReadOnly, admin.TabularInline):
     ordering = ["-pk"]
     show_change_link = True
 
-    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
+    def get_readonly_fields(
+        self, request: HttpRequest, obj: Model | None = None
+    ) -> Any:
         return self.fields
 
 
@@ -94,7 +97,9 @@ class TenantAdmin(ShownOnceAdmin):
     ]  # fmt: skip
     form_fields = ["name", "image_url", "network_id", "is_test", "form_token"]
 
-    def get_inlines(self, request: HttpRequest, obj: Tenant | None) -> Any:
+    def get_inlines(
+        self, request: HttpRequest, obj: Tenant | None
+    ) -> list[type[InlineModelAdmin]]:
         return [Members, Keys] if obj else []
 
     def change_view(
@@ -205,7 +210,7 @@ class ApiKeyAdmin(ShownOnceAdmin):
             owner,
             given["name"],
             strict=given["strict"],
-            made_by=request.user,
+            made_by=audit.person_of(request),
         )
         audit.record("key.created", key, by=request)
         return key, {key.get_kind_display(): secret}
@@ -358,7 +363,7 @@ class NetworkAdmin(ReadOnlyAdmin):
 
     @transactions.atomic()
     def save_model(
-        self, request: HttpRequest, obj: Network, form: Any, change: bool
+        self, request: HttpRequest, obj: Network, form: forms.ModelForm, change: bool
     ) -> None:
         """Save with an audit entry, in a transaction: changeform_view() has none."""
         super().save_model(request, obj, form, change)
@@ -371,7 +376,9 @@ class NetworkAdmin(ReadOnlyAdmin):
         may_change = self.has_change_permission(request, obj)
         return [*self.fields, "file", "address"] if may_change else self.fields
 
-    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+    def has_add_permission(
+        self, request: HttpRequest, obj: Model | None = None
+    ) -> bool:
         return admin.ModelAdmin.has_add_permission(self, request)
 
     def has_change_permission(

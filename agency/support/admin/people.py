@@ -3,6 +3,7 @@
 Each look at an account is in the audit log.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import allauth.account.admin
@@ -13,9 +14,11 @@ from allauth.mfa.models import Authenticator
 from allauth.usersessions.models import UserSession
 from django.contrib import admin
 from django.contrib.admin.models import LogEntry
+from django.contrib.admin.options import InlineModelAdmin
 from django.contrib.auth.admin import GroupAdmin, UserAdmin
 from django.contrib.auth.models import Group, User
-from django.db.models import Exists, OuterRef, QuerySet
+from django.db.models import Exists, Model, OuterRef, QuerySet
+from django.forms import ModelForm
 from django.http import HttpRequest, HttpResponse
 
 from agency.support.admin.base import ReadOnlyAdmin, Titled, organization
@@ -48,7 +51,9 @@ class Addresses(Inline):
     verbose_name_plural = "mail addresses"
     show_change_link = False
 
-    def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+    def has_view_permission(
+        self, request: HttpRequest, obj: Model | None = None
+    ) -> bool:
         return request.user.has_perm("auth.view_user")
 
 
@@ -79,15 +84,19 @@ class PersonAdmin(Titled, UserAdmin):
         "last_login", "date_joined",
     ]  # fmt: skip
 
-    def get_inlines(self, request: HttpRequest, obj: Any) -> Any:
-        return self.inlines if obj else []
+    def get_inlines(
+        self, request: HttpRequest, obj: User | None
+    ) -> list[type[InlineModelAdmin]]:
+        return [*self.inlines] if obj else []
 
     def get_fieldsets(self, request: HttpRequest, obj: User | None = None) -> Any:
         if obj and not self.has_change_permission(request, obj):
             return [(None, {"fields": self.view_fields})]
         return super().get_fieldsets(request, obj)
 
-    def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
+    def get_deleted_objects(
+        self, objs: Sequence[User] | QuerySet[User], request: HttpRequest
+    ) -> tuple[list[str], dict[str, int], set[str], list[str]]:
         """Name what goes with accounts, by counts: Django would read each row of it.
 
         The only owner of an organization stays.
@@ -119,7 +128,7 @@ class PersonAdmin(Titled, UserAdmin):
         super().delete_queryset(request, queryset)
 
     def save_model(
-        self, request: HttpRequest, obj: User, form: Any, change: bool
+        self, request: HttpRequest, obj: User, form: ModelForm, change: bool
     ) -> None:
         """Django's form is for superusers. What also is an action has its log row."""
         super().save_model(request, obj, form, change)

@@ -16,6 +16,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from agency.devtools import example_objects
 from agency.devtools.var import read_or_create
+from agency.studio.curl import Json
 from tenants.lifecycle.provisioning import Organization, create_organization
 from tenants.models import ApiKey, Tenant
 
@@ -259,7 +260,7 @@ class Api:
         return found
 
 
-def degree_policy(definition_id: str) -> dict[str, Any]:
+def degree_policy(definition_id: str) -> dict[str, Json]:
     ours = [{"credentialDefinitionId": definition_id}]
     return {
         "name": "Graduate",
