@@ -8,7 +8,7 @@ from tests.releases import RELEASES
 from tests.releases.former import load_database, read_known, unpack_source
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def former_release():
     """The folder of the version that operators upgrade from to this one."""
     return RELEASES / max(
@@ -24,9 +24,12 @@ def number_of(version):
 CURRENT = number_of(__version__)
 
 
-@pytest.fixture
-def source(former_release, home):
-    return unpack_source(former_release, home / "source")
+@pytest.fixture(scope="session")
+def source(former_release, tmp_path_factory):
+    """Compiled once, by its first process."""
+    folder = unpack_source(former_release, tmp_path_factory.mktemp("former") / "source")
+    (folder / "var").mkdir()  # where its beat keeps a file
+    return folder
 
 
 @pytest.fixture

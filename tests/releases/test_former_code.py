@@ -75,7 +75,7 @@ def both(home, servers, source):
         yield product, former
 
 
-def test_both_versions_serve_until_data_keys_are_rotated(both, ledger, source, pair):
+def test_both_versions_serve_until_data_keys_are_rotated(both, ledger, pair):
     product, former = both
     ready = requests.get(f"{former.url}/health/ready", timeout=30)
     assert (ready.status_code, ready.json()["migrations"]) == (200, "ok")
@@ -86,7 +86,6 @@ def test_both_versions_serve_until_data_keys_are_rotated(both, ledger, source, p
     for began, goes_on in ((product, former), (former, product)):
         exchange(pair, began.url, goes_on.url)
     former.start("worker")
-    (source / "var").mkdir()  # where its beat keeps a file
     former.start("beat")
     eventually(lambda: ledger.rows(LEFT) == [(0,)], PATIENCE)
     # It could not read what is sealed with new keys.
