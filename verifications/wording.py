@@ -4,7 +4,7 @@ For holders in the active language; the studio uses the same words in English.
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date
 
@@ -62,6 +62,13 @@ def label_of(name: str) -> str:
 def is_validity(name: str) -> bool:
     """Return whether the attribute is, by its name, the end of the validity."""
     return normalise_name(name) in VALIDITY_NAMES
+
+
+def ended_on(values: Mapping[str, str]) -> date | None:
+    """The last day of a card with these values, if its validity is over."""
+    days = [as_day(name, text) for name, text in values.items() if is_validity(name)]
+    today = timezone.localdate()
+    return min((day for day in days if day and day < today), default=None)
 
 
 def is_date_name(name: str) -> bool:

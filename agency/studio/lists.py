@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, time
-from typing import Generic
+from typing import Any, Generic
 from urllib.parse import quote
 from uuid import UUID
 
@@ -31,12 +31,13 @@ from agency.studio.objects import (
     Row,
     get_hosted_wallet,
     of_tenant,
+    with_ends,
     with_policy_names,
     with_recipients,
     with_schema_names,
 )
 from agency.studio.pages import MemberRequest, View, member_page
-from agency.words.states import Subject, labels_of
+from agency.words.states import RUN_OUT, Subject, ended_in, labels_of
 from connections.api.serializers import ConnectionQuery
 from connections.models import Connection
 from core.api.pagination import (
@@ -63,7 +64,8 @@ from wallets.models import Wallet
 
 PAGE_SIZE = 50
 MAX_COUNTED = 10_000  # rows of a list
-MAX_FOUND = 500  # of a search
+MAX_FOUND = 500  # of a search, and of cards that have run out
+LOOKED_AT_ONCE, MAX_LOOKED = 2500, 10_000  # cards whose last day is looked at
 NO_CHOICE = "This list has no such state, order or page. Choose from the form."
 NEWEST = {"-createdAt": "Newest first", "createdAt": "Oldest first"}
 CHANGED = {"-updatedAt": "Last changed first"}
@@ -191,11 +193,11 @@ CREDENTIALS = ObjectList(
     about="Those that you offered, issued or revoked.",
     query=CredentialQuery,
     rows=lambda wallet: with_schema_names(
-        with_recipients(wallet.credentials.select_related("connection"))
+        with_ends(with_recipients(wallet.credentials.select_related("connection")))
     ),
     search=list_search.search_credentials,
     sorts=NEWEST | CHANGED,
-    states=states_of(Credential),
+    states=states_of(Credential) | {RUN_OUT: {"state": Credential.State.ISSUED}},
     create=(
         "/credentials/v1/credentials",
         {"definitionId": "DEFINITION-ID", "credentialValues": {"name": "Alice"}},
@@ -275,6 +277,7 @@ class ListForm(forms.Form):
     )
     after = CursorField()
     before = CursorField()
+    saw_all = True  # see find_run_out()
 
     def __init__(
         self, data: QueryDict, kind: ObjectList[Row], is_hosted: bool = False
@@ -283,7 +286,11 @@ class ListForm(forms.Form):
         self.sorts, self.states, self.asked = kind.sorts, kind.states, kind.query
         choice_field(self, "sort").choices = list(kind.sorts.items())
         labels = kind.labels(is_hosted)
-        states = [(name, labels.get(name, name)) for name in kind.states]
+        states = [
+            (name, labels.get(name, name))
+            for name in kind.states
+            if name != RUN_OUT or not is_hosted
+        ]
         choice_field(self, "state").choices = [("", "All states"), *states]
         if not states:
             del self.fields["state"]
@@ -300,13 +307,19 @@ class ListForm(forms.Form):
         return any(self.cleaned_data.get(name) for name in ("file", "since"))
 
     def narrow(self, rows: QuerySet[Row]) -> QuerySet[Row]:
-        """The rows of the file and since the day that are asked for. Ids have times."""
+        """The rows of the file and since the day that are asked for. Ids have times.
+
+        And of those that have run out, if these are asked for.
+        """
         if file := self.cleaned_data.get("file"):
             of_file = BulkRow.objects.filter(bulk=file).exclude(credential=None)
             rows = rows.filter(pk__in=of_file.values("credential"))
         if day := self.cleaned_data.get("since"):
             began = datetime.combine(day, time(), tzinfo=UTC)
             rows = rows.filter(pk__gte=smallest_uuid7(unix_milliseconds(began)))
+        if self.cleaned_data.get("state") == RUN_OUT:
+            found, self.saw_all = find_run_out(rows)
+            rows = rows.filter(pk__in=found)
         return rows
 
     def query(self) -> ListQuery:
@@ -334,7 +347,31 @@ class ListForm(forms.Form):
     @property
     def most(self) -> int:
         """How many are counted: fewer of a search, as each is looked up."""
-        return MAX_FOUND if self.data.get("q") else MAX_COUNTED
+        is_found = self.data.get("q") or self.data.get("state") == RUN_OUT
+        return MAX_FOUND if is_found else MAX_COUNTED
+
+
+def find_run_out(rows: QuerySet[Any]) -> tuple[list[UUID], bool]:
+    """The newest cards that have run out, and whether all that are issued were seen.
+
+    Their last days are sealed, which no index finds: the newest MAX_LOOKED are looked
+    at. One more than MAX_FOUND is returned if there are more.
+    """
+    issued = rows.filter(state=Credential.State.ISSUED).order_by("-pk")
+    columns = issued.values_list("pk", "tenant", "ending_values")
+    found: list[UUID] = []
+    part = columns[:LOOKED_AT_ONCE]
+    for _ in range(MAX_LOOKED // LOOKED_AT_ONCE):
+        looked = list(part)
+        found += [
+            pk
+            for pk, tenant, sealed in looked
+            if sealed and ended_in(pk, tenant, sealed)
+        ]
+        if len(looked) < LOOKED_AT_ONCE or len(found) > MAX_FOUND:
+            return found[: MAX_FOUND + 1], True
+        part = columns.filter(pk__lt=looked[-1][0])[:LOOKED_AT_ONCE]
+    return found, False
 
 
 def render_list(
@@ -377,6 +414,7 @@ def render_list(
         "rows": shown,
         "total": total,
         "max_counted": form.most,
+        "max_looked": 0 if form.saw_all else MAX_LOOKED,
         "page": number,
         "pages": -(-total // PAGE_SIZE),
         "newer": page_query(request, "before", page.previous, max(number - 1, 1)),

@@ -8,18 +8,19 @@ from typing import Any, TypeVar
 from uuid import UUID
 
 from django import template
-from django.db.models import Model, OuterRef, QuerySet, Subquery
+from django.db.models import Case, F, Model, OuterRef, Q, QuerySet, Subquery, When
 from django.shortcuts import get_object_or_404
 from django.urls import reverse
 
 from agency.words.messages import DELIVERY_BADGES
-from agency.words.states import badge_of, label_of
+from agency.words.states import badge_of, label_of, ran_out_on
 from connections.models import Connection
 from core.api.pagination import only_columns, sealed_columns
 from credentials.ledgers.reads import name_of_schema
 from credentials.models import Credential, CredentialDefinition
 from tenants.models import Membership, Permission, Tenant
 from verifications.models import Verification, VerificationPolicy
+from verifications.wording import VALIDITY_NAMES
 from wallets.models import Wallet
 from webhooks.api.serializers import SHOWN_STATUS
 from webhooks.models import Delivery
@@ -40,10 +41,17 @@ PAGES: dict[type[Model], str] = {
     CredentialDefinition: "definition",
     VerificationPolicy: "policy",
 }
+# Cards that may have run out.
+ENDING = Q(
+    role=Credential.Role.ISSUER,
+    state=Credential.State.ISSUED,
+    attribute_names__overlap=list(VALIDITY_NAMES),
+)
 MASK = "••••••"  # in place of a value
 register = template.Library()
 register.filter(badge_of)
 register.filter(label_of)
+register.filter(ran_out_on)
 
 
 def get_hosted_wallet(tenant: Tenant, wallet_id: UUID) -> Wallet:
@@ -69,6 +77,11 @@ def with_recipients(rows: QuerySet[Any], path: str = "") -> QuerySet[Any]:
     """
     sealed = sealed_columns(Credential, {"connection": {}})
     return rows.defer(*(path + name for name in sealed if name != "recipient_name"))
+
+
+def with_ends(rows: QuerySet[Credential]) -> QuerySet[Credential]:
+    """Read with them the sealed values of those that may have run out (ran_out_on)."""
+    return rows.annotate(ending_values=Case(When(ENDING, then=F("values"))))
 
 
 def with_policy_names(rows: QuerySet[Verification]) -> QuerySet[Verification]:

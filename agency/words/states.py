@@ -6,6 +6,8 @@ says of a state (`steps` of the models) stands with the transitions, below all f
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import date
+from uuid import UUID
 
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy
@@ -14,6 +16,7 @@ from agency.words.links import LinkState
 from connections.models import Connection
 from credentials.models import Bulk, Credential
 from verifications.models import Verification
+from verifications.wording import ended_on
 
 Text = str | Promise
 Subject = Connection | Credential | Verification
@@ -21,6 +24,7 @@ C, D, V = Connection.State, Credential.State, Verification.State
 # What is shown of rows whose state does not say how they ended.
 ENDED, VALID, NOT_VALID = "Ended", "Valid", "Not valid"
 WAITS = "Waits for your answer"
+RUN_OUT = "Run out"  # of a card that is issued, and whose last day is over
 WITHOUT_CARD, WITHOUT_ANSWER = "Ended without a card", "Ended without an answer"
 
 
@@ -261,6 +265,7 @@ VERIFICATION: Table = {
         ),
     ),
 }
+RENEW = "Issue it again if the holder needs one."
 UNEXPLAINED = "Only the verifier knows why."
 TABLES: Mapping[type[Subject], Table] = {
     Connection: CONNECTION,
@@ -295,6 +300,22 @@ def outcome_of(row: Subject) -> str:
     return str(row.state)
 
 
+def ran_out_on(row: Subject) -> date | None:
+    """The last day of an issued card whose validity is over, else None.
+
+    row: read by with_ends() of the studio. Else its values stay sealed, and it is None.
+    """
+    sealed = getattr(row, "ending_values", None)
+    is_issued = row.state == D.ISSUED
+    return ended_in(row.pk, row.tenant_id, sealed) if sealed and is_issued else None
+
+
+def ended_in(card: UUID, tenant: UUID, sealed: bytes) -> date | None:
+    """The last day of a card with these sealed values, if its validity is over."""
+    row = Credential(pk=card, tenant_id=tenant, values=sealed)
+    return ended_on(row.unsealed_values() or {})
+
+
 def words_of(row: Subject) -> Words:
     return TABLES[type(row)][row.role, outcome_of(row)]
 
@@ -306,7 +327,7 @@ def label_of(row: Subject) -> str:
             return "Refused"
         if row.multi_party:
             return "Open to all"
-    return words_of(row).label
+    return RUN_OUT if ran_out_on(row) else words_of(row).label
 
 
 def labels_of(model: type[Subject], role: str) -> dict[str, str]:
@@ -324,7 +345,7 @@ def step_label(row: Subject, state: str) -> str:
 
 def badge_of(row: Subject) -> str:
     """The CSS class of the state, in the studio."""
-    badge = words_of(row).badge
+    badge = "bad" if ran_out_on(row) else words_of(row).badge
     return "bad" if row.problem and badge != "good" else badge
 
 
@@ -339,6 +360,8 @@ def next_step(row: Subject) -> str:
         if row.multi_party:
             return FOR_MANY
         return HELD if row.is_held else words.staff
+    if day := ran_out_on(row):
+        return f"Its last day was {day.day} {day:%b %Y}. {RENEW}"
     link = row.live_connection if words.by_link else None
     if link and link.is_open:
         return words.by_link

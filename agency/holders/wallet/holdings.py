@@ -28,7 +28,7 @@ from credentials.ledgers.reads import name_of_schema
 from credentials.models import Credential, CredentialDefinition
 from credentials.openid4vci import holding
 from verifications.models import Verification
-from verifications.wording import as_day, is_validity, label_of
+from verifications.wording import as_day, ended_on, label_of
 from wallets.models import Key, Wallet
 
 MAX_SHOWN = 50  # on a page; older ones are on the next
@@ -65,11 +65,9 @@ class Page(Generic[Row]):
 
 def read_values(card: Any) -> None:
     """Add `values_shown`, `is_expired`, and `last_day` if it has expired, or None."""
-    card.values_shown = shown_values(card.unsealed_values() or {})
-    ends = [one.day for one in card.values_shown if one.day and is_validity(one.name)]
-    card.last_day = min(
-        (day for day in ends if day < timezone.localdate()), default=None
-    )
+    values = card.unsealed_values() or {}
+    card.values_shown = shown_values(values)
+    card.last_day = ended_on(values)
     card.is_expired = card.last_day is not None
 
 

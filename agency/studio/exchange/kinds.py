@@ -13,6 +13,7 @@ from agency.studio.exchange.values import (
     values_of_credential,
     values_of_verification,
 )
+from agency.studio.objects import with_ends
 from agency.words.asking import card_asked, definition_ids
 from agency.words.cards import Card, definitions_of, draw_card
 from agency.words.reasons import Unproven, list_unproven
@@ -131,6 +132,10 @@ class CredentialPage(ThreadPage[Credential]):
     @classmethod
     def rows(cls) -> QuerySet[Credential]:
         return Credential.objects.select_related(*WITH_CONNECTION)
+
+    @classmethod
+    def listed(cls) -> QuerySet[Credential]:
+        return with_ends(cls.rows())
 
     def states(self) -> list[str]:
         row = self.row
