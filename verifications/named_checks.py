@@ -13,14 +13,14 @@ from tenants import vault
 from tenants.models import Tenant
 from verifications.models import CheckDigests, Verification
 from verifications.naming import named_by, naming_attributes
-from verifications.proofs.policy import Policy
 from wallets.models import Wallet
 
 
 def find_names(tenant: Tenant, rows: Iterable[Verification]) -> dict[UUID, str]:
     """Whom each answered check by a link names, or "". Not of other rows.
 
-    rows: with their connections. Columns that they lack are read in one query.
+    rows: of the organization, with their connections. Columns that they lack are read
+    in one query, and the attributes that name people in another.
     """
     checks = {row.pk: row for row in rows if row.is_named_by_proof}
     if not checks:
@@ -30,15 +30,11 @@ def find_names(tenant: Tenant, rows: Iterable[Verification]) -> dict[UUID, str]:
     if unread := checks.keys() - {row.pk for row in sealed}:
         found = Verification.objects.filter(tenant=tenant, pk__in=unread)
         sealed += found.only(*columns)
-    policies = vault.unseal_all(sealed, "policy")
-    proofs = vault.unseal_all(sealed, "proof")
-    items = {
-        key: Policy.from_json(policy).attributes for key, policy in policies.items()
-    }
+    items = {row.pk: row.unsealed_policy().attributes for row in sealed}
     attributes = naming_attributes(tenant.pk, items.values())
     return {
-        key: named_by(asked, proofs[key] or {}, attributes)
-        for key, asked in items.items()
+        row.pk: named_by(items[row.pk], vault.unseal(row, "proof") or {}, attributes)
+        for row in sealed
     }
 
 

@@ -23,7 +23,7 @@ TAKEN = (Credential.State.REQUESTED, Credential.State.ISSUED, Credential.State.R
 def name_people(tenant: Tenant, rows: Sequence[Model]) -> None:
     """Add `named`, whom each answered check by a link, or wallet, names, or "".
 
-    rows: of one page, of any kind, with their connections. Three queries for all checks,
+    rows: of one page, of any kind, with their connections. Two queries for all checks,
     one for all wallets, and none without such a row.
     """
     name_checks(tenant, rows)

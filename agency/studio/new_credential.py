@@ -4,7 +4,7 @@ The call of the API makes the offer, with the same options.
 """
 
 from datetime import date
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import urlencode
 
 from django import forms
@@ -46,6 +46,7 @@ from credentials.models.definition import BOOLEAN, DATE, INTEGER
 from tenants import audit
 from tenants.models import Permission
 from verifications.wording import is_date_name, is_validity
+from wallets.anoncreds import normalise_name
 from wallets.models import Wallet
 
 WHOLE_NUMBER = "A whole number."
@@ -184,23 +185,25 @@ def new_credential(request: MemberRequest) -> HttpResponse:
 
     All is one form, and its buttons are the steps: `look` searches for recipients,
     `change` leaves the preview, `confirmed` offers. Any other shows the preview. `again`
-    in the query is a credential whose values the form offers, which the log says.
+    in the query is a credential whose person and values the form offers, which the log
+    says; `like` is one too, of which another definition is chosen.
     """
     former = find_former(request)
     definition_id = parse_uuid(request.GET.get("definition", ""))
-    if former:
-        definition = former.definition
-    elif definition_id:
+    definition: CredentialDefinition | None = None
+    if definition_id:
         definition = get_definition(request.tenant, definition_id)
-    else:
-        return render_choice(request)
+    elif former and "again" in request.GET:
+        definition = definition_of(former)
+    if definition is None:
+        return render_choice(request, former)
     chosen = request.GET.get("connection", "")
-    if former and not former.card.is_by_link:
-        chosen = str(former.card.connection_id)
+    if former and not former.is_by_link:
+        chosen = str(former.connection_id)
     if request.method != "POST":
-        given = read_former(request, former) if former else None
+        given = read_former(request, former, definition) if former else None
         form = OfferForm(definition=definition, chosen=chosen, initial=given)
-        return render_form(request, form)
+        return render_form(request, form, former=former)
     if "look" in request.POST:
         given = {"automatic_issuance": ""} | request.POST.dict()
         form = OfferForm(initial=given, definition=definition)
@@ -217,46 +220,45 @@ def new_credential(request: MemberRequest) -> HttpResponse:
     return render_form(request, form)
 
 
-class Former(NamedTuple):
-    """A credential that is issued again, and its definition, which still exists."""
-
-    card: Credential
-    definition: CredentialDefinition
-
-
-def find_former(request: MemberRequest) -> Former | None:
-    """The credential that `again` in the query names, or None. Raises Http404.
-
-    None too if its definition was deleted: the page lets choose another one.
-    """
-    key = parse_uuid(request.GET.get("again", ""))
-    if key is None:
+def find_former(request: MemberRequest) -> Credential | None:
+    """The credential that `again` or `like` in the query names. Raises Http404."""
+    named = ids_in(request, "again", "like")
+    if not (key := named.get("again") or named.get("like")):
         return None
     rows = Credential.objects.filter(
         wallet=Wallet.of_organization(request.tenant), role=Credential.Role.ISSUER
     )
     card = get_object_or_404(rows.select_related("connection"), pk=key)
     card.tenant = request.tenant
-    active = only_columns(CredentialDefinition.active_of(request.tenant), ())
+    return card
+
+
+def definition_of(card: Credential) -> CredentialDefinition | None:
+    """That of the card; None once it was deleted: the page lets choose another one."""
+    active = only_columns(CredentialDefinition.active_of(card.tenant), ())
     definition = active.filter(definition_id=card.definition_id).first()
-    if definition is None:
-        return None
-    definition.tenant = request.tenant
-    return Former(card, definition)
+    if definition:
+        definition.tenant = card.tenant
+    return definition
 
 
-def read_former(request: MemberRequest, former: Former) -> dict[str, Any]:
+def read_former(
+    request: MemberRequest, card: Credential, definition: CredentialDefinition
+) -> dict[str, Any]:
     """What the form offers of a credential, after the log says who reads it.
 
-    The last day of a validity that is over is left out.
+    Of another definition, the values of attributes that have the same names. The last
+    day of a validity that is over is left out.
     """
-    card, definition = former
-    values = card.unsealed_values() or {}
+    values = {
+        normalise_name(name): value
+        for name, value in (card.unsealed_values() or {}).items()
+    }
     with transactions.atomic():
         audit.record("values.revealed", card, by=request, reason=ISSUED_AGAIN)
     initial: dict[str, Any] = {"recipient_name": card.unsealed_recipient_name()}
     for number, name in enumerate(definition.schema.attribute_names):
-        given: str | date | None = values.get(name, "")
+        given: str | date | None = values.get(normalise_name(name), "")
         if definition.type_of(name) == DATE:
             day = parse_day(str(given))
             is_over = is_validity(name) and day and day < timezone.now().date()
@@ -277,11 +279,13 @@ def send_offer(request: MemberRequest, form: OfferForm) -> Credential:
     return network_reads.retry_transaction(recorded)
 
 
-def render_choice(request: MemberRequest) -> HttpResponse:
+def render_choice(request: MemberRequest, former: Credential | None) -> HttpResponse:
     """The page that asks which definition. There is nothing to choose from one."""
     context = choose_from(request, DEFINITIONS, request.tenant)
     choices = context["choices"]
     wanted = ids_in(request, "connection")
+    if former:
+        wanted["like"] = former.pk
     if len(choices.rows) == 1 and "q" not in request.GET:
         wanted |= {"definition": choices.rows[0].pk}
         return to_page("studio:new_credential", request.tenant, wanted)
@@ -293,11 +297,13 @@ def render_form(
     request: MemberRequest,
     form: OfferForm,
     is_preview: bool = False,
+    former: Credential | None = None,
 ) -> HttpResponse:
     context = {
         "form": form,
         "definition": form.definition,
         "is_preview": is_preview,
+        "former": former,
     }
     if is_preview:
         context |= preview_offer(draw_card(form.definition, form.values))

@@ -17,11 +17,15 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.text import Truncator
 
 from agency.studio.chosen import plan_link
-from agency.studio.exchange.known_cards import MAX_SHOWN, find_namesakes
+from agency.studio.exchange.known_cards import (
+    MAX_SHOWN,
+    find_checks_of,
+    find_namesakes,
+)
 from agency.studio.lists import CREDENTIALS, VERIFICATIONS
 from agency.studio.objects import of_tenant, recipient_of
 from agency.studio.pages import MemberRequest, member_page
-from agency.words.states import next_step
+from agency.words.states import next_step, ran_out_on
 from connections.models import BasicMessage, Connection
 from core.api.pagination import only_columns
 from credentials.models import Credential
@@ -95,16 +99,26 @@ class Person:
         ]
 
     @property
-    def former(self) -> Credential | None:
-        """Their one card, if it was revoked and they hold none: it may be issued again."""
-        revoked = [
-            one.row
-            for one in self.entries
-            if isinstance(one.row, Credential)
-            and one.row.state == Credential.State.REVOKED
-            and not one.by_name
+    def newest_card(self) -> Credential | None:
+        """Their newest card, like which the next one is likely to be."""
+        own = (
+            one.row for one in self.entries if one.kind == "card" and not one.by_name
+        )
+        cards = [
+            row
+            for row in own
+            if isinstance(row, Credential) and row.role == Credential.Role.ISSUER
         ]
-        return revoked[0] if len(revoked) == 1 and not self.cards else None
+        return max(cards, key=lambda card: card.pk, default=None)
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether that was revoked or has run out, and they hold no other one."""
+        card = self.newest_card
+        is_revoked = card and card.state == Credential.State.REVOKED
+        held = [one.row for one in self.cards if isinstance(one.row, Credential)]
+        holds = any(not ran_out_on(row) for row in held)
+        return bool(is_revoked or (card and ran_out_on(card))) and not holds
 
 
 @member_page("GET")
@@ -114,10 +128,10 @@ def show_person(request: MemberRequest, kind: str, object_id: UUID) -> HttpRespo
     That of a credential over a connection leads to the one of the connection. 404 for
     what a hosted wallet has, and for a card of the organization itself.
     """
-    wallet = Wallet.of_organization(request.tenant)
     if kind == "connection":
-        person = person_of_connection(request.membership, wallet, object_id)
+        person = person_of_connection(request.membership, object_id)
     else:
+        wallet = Wallet.of_organization(request.tenant)
         offered = CREDENTIALS.rows(wallet).filter(role=Credential.Role.ISSUER)
         credential = get_object_or_404(offered, pk=object_id)
         [credential] = of_tenant(request.tenant, [credential])
@@ -139,19 +153,25 @@ def is_usable(connection: Connection) -> bool:
     return is_connected and not connection.left_at
 
 
-def person_of_connection(
-    membership: Membership, wallet: Wallet, object_id: UUID
-) -> Person:
-    """Whoever is at the other end. In at most seven queries. Raises Http404."""
-    rows = wallet.connections.filter(connectionless=False, multi_party=False)
-    live = only_columns(rows.filter(deleted_at=None), ())
+def person_of_connection(membership: Membership, object_id: UUID) -> Person:
+    """Whoever is at the other end. In at most nine queries. Raises Http404."""
+    rows = Connection.objects.filter(
+        wallet__in=Wallet.objects.filter(is_organization=True),
+        tenant=membership.tenant,
+        connectionless=False,
+        multi_party=False,
+        deleted_at=None,
+    )
+    live = only_columns(rows.select_related("wallet"), ())
     connection = get_object_or_404(live, pk=object_id)
-    connection.tenant = wallet.tenant
+    wallet = connection.wallet
+    wallet.tenant = connection.tenant = membership.tenant
     cards = newest(CREDENTIALS.rows(wallet), connection)
     checks = newest(VERIFICATIONS.rows(wallet), connection)
     texts = newest(BasicMessage.objects.all(), connection)
     names = [one for card in cards if (one := card.unsealed_recipient_name())]
-    namesakes = find_namesakes(membership, wallet, names or [connection.name])
+    names = names or [connection.name]
+    namesakes = find_namesakes(membership, wallet, names)
     known = {card.pk for card in cards}
     by_name = [row for row in namesakes if row.pk not in known]
     hosted = find_hosted(connection)
@@ -164,6 +184,10 @@ def person_of_connection(
             entry_of(row, "card", membership, by_name=True)
             for row in by_name
             if row.is_by_link
+        ),
+        *(
+            entry_of(row, "check", membership, by_name=True)
+            for row in find_checks_of(membership, wallet, names)
         ),
     ]
     if hosted:
@@ -196,6 +220,10 @@ def person_of_credential(
         entry_of(row, "card", membership, by_name=row is not credential)
         for row in rows
         if row.is_by_link
+    ]
+    entries += [
+        entry_of(row, "check", membership, by_name=True)
+        for row in find_checks_of(membership, wallet, [name])
     ]
     if hosted:
         entries.append(Entry("wallet", hosted.created_at, hosted))

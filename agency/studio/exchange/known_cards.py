@@ -6,15 +6,19 @@ As the issuer of their cards, and nothing of what their wallet knows.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
-from agency.studio.lists import CREDENTIALS
+from django.db.models import QuerySet
+
+from agency.studio.lists import CREDENTIALS, VERIFICATIONS
 from agency.studio.objects import of_tenant, recipient_of
 from agency.words.asking import definition_ids
 from core.text.folding import folded_words
 from credentials.models import Credential
-from credentials.models.name_search import find_named
-from tenants.models import Membership, Permission
-from verifications.models import Verification
+from credentials.models.name_search import NameDigests, RowDigests, find_named
+from tenants.models import Membership, Permission, Tenant
+from verifications.models import CheckDigests, Verification
+from verifications.named_checks import find_names
 from wallets.models import Wallet
 
 MAX_NAMED = 200  # credentials whose names begin as this one, of which some are it
@@ -84,14 +88,46 @@ def find_namesakes(
     names: the newest first, which is the only one that is searched for. Case and
     accents make no difference.
     """
-    wanted = {tuple(folded_words(name)) for name in names if name}
-    tenant = wallet.tenant
-    if not (wanted and tenant.name_search and membership.may(Permission.NAMES)):
+    found = find_alike(membership, wallet.tenant, names, NameDigests)
+    if found is None:
         return []
-    found = find_named(tenant, next(name for name in names if name), MAX_NAMED)
     rows = CREDENTIALS.rows(wallet).filter(pk__in=found).order_by("-pk")
+    wanted = {folded(name) for name in names if name}
     return [
         row
-        for row in of_tenant(tenant, rows)
-        if tuple(folded_words(row.unsealed_recipient_name())) in wanted
+        for row in of_tenant(wallet.tenant, rows)
+        if folded(row.unsealed_recipient_name()) in wanted
     ][:MAX_SHOWN]
+
+
+def find_checks_of(
+    membership: Membership, wallet: Wallet, names: Sequence[str]
+) -> list[Verification]:
+    """The newest checks by a link whose proofs show one of these names.
+
+    As find_namesakes().
+    """
+    found = find_alike(membership, wallet.tenant, names, CheckDigests)
+    if found is None:
+        return []
+    rows = VERIFICATIONS.rows(wallet).filter(pk__in=found).order_by("-pk")
+    checks = of_tenant(wallet.tenant, rows)
+    wanted = {folded(name) for name in names if name}
+    named = find_names(wallet.tenant, checks)
+    return [row for row in checks if folded(named.get(row.pk, "")) in wanted][
+        :MAX_SHOWN
+    ]
+
+
+def find_alike(
+    membership: Membership, tenant: Tenant, names: Sequence[str], of: type[RowDigests]
+) -> QuerySet[Any] | None:
+    """The ids of rows whose names begin like the first of these, for who sees names."""
+    name = next(filter(None, names), "")
+    if not (name and tenant.name_search and membership.may(Permission.NAMES)):
+        return None
+    return find_named(tenant, name, MAX_NAMED, of)
+
+
+def folded(name: str) -> tuple[str, ...]:
+    return tuple(folded_words(name))

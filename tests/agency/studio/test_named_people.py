@@ -128,6 +128,7 @@ def test_of_a_deleted_definition_another_one_is_chosen(browser, url, api, rosa, 
     card = Credential.objects.get(role="issuer")
     page = read(browser, f"{url}/credentials/new?again={card.pk}")
     assert "Trainer card" in page and "Guest card" in page and "Rosa" not in page
+    assert f"&amp;like={card.pk}" in page
     assert not AuditEntry.objects.filter(action="values.revealed").exists()
 
 

@@ -16,8 +16,10 @@ from credentials import revocation
 from credentials.models import Credential
 from tenants import audit
 from tenants.models import Tenant
+from tests.agency.holders.links.conftest import answer
 from tests.agency.studio.conftest import browser_of, person, read
 from tests.support.people import Organization
+from tests.support.policies import attribute, policy
 from wallets.models import Wallet
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -84,8 +86,9 @@ def test_all_of_a_person_is_in_one_order(browser, url, known):
     assert "Not accepted yet" in part(page, "waits") and "Has the card" in part(
         page, "cards"
     )
-    for leads in ("credentials/new", "verifications/new"):
-        assert f'href="{url}/{leads}?connection={known.pk}"' in page
+    newest = Credential.objects.filter(role="issuer").latest("pk")
+    assert f'href="{url}/credentials/new?again={newest.pk}">Issue<' in page
+    assert f'href="{url}/verifications/new?connection={known.pk}"' in page
     assert f'href="{url}/connections/{known.pk}/messages">Write' in page
 
 
@@ -128,7 +131,45 @@ def test_whom_a_link_names_has_a_page_with_what_waits(browser, url, api, definit
     assert "<h1><bdi>Zoë Example</bdi></h1>" in page
     assert link in page and part(page, "timeline").count("Not accepted yet") == 2
     assert "by the same name" in part(page, "waits")
-    assert ">Write<" not in page and f'href="{url}/credentials/new"' in page
+    assert ">Write<" not in page
+    assert f'href="{url}/credentials/new?again={first.pk}">Issue<' in page
+
+
+def test_issue_begins_with_the_person_and_the_kind_of_card_they_have(
+    browser, url, api, alice, definition
+):
+    """Of another kind, it has what the two kinds share."""
+    first, _ = by_link(api, definition)
+    page = read(browser, f"{url}/credentials/new?again={first.pk}")
+    assert page.count('value="Zoë Example"') == 2 and 'value="2020"' in page
+    trainer = api.defines("Name", "level", name="Trainer card")
+    choice = read(browser, f"{url}/credentials/new?like={first.pk}")
+    [other] = re.findall(
+        rf"\?definition=([^&\"]+)&amp;like={first.pk}\"[^T]*Trainer", choice
+    )
+    page = read(browser, f"{url}/credentials/new?definition={other}&like={first.pk}")
+    assert "Issue <bdi>Trainer card" in page and page.count('value="Zoë Example"') == 2
+    assert trainer["definitionId"] and 'value="2020"' not in page
+    nobody = Connection.objects.get(name="Alice", wallet__is_organization=True)
+    page = read(browser, f"{url}/connections/{nobody.pk}/person")
+    assert f"{url}/credentials/new?connection={nobody.pk}" in page
+
+
+def test_their_checks_by_a_link_are_there(browser, viewer, url, api, known, definition):
+    """Of an answer that names somebody else of a similar name, nothing."""
+    only = {"restrictions": [{"credentialDefinitionId": definition["definitionId"]}]}
+    bob = api.hosts("Bob")
+    bob.meets(api)
+    bob.receives(api, definition, VALUES | {"name": "Zoë Examples"})
+    for holder in (api.alice, bob):
+        made = api.post("/verifications/policy", policy(attribute("name", **only)))
+        answer(holder, made["verificationRequestUrl"])
+    by_link(api, definition)
+    offer = Credential.objects.filter(role="issuer").latest("pk")
+    for path in (f"connections/{known.pk}", f"credentials/{offer.pk}"):
+        page = read(browser, f"{url}/{path}/person")
+        assert part(page, "timeline").count("Policy Valid by the same name") == 1
+        assert "same name" not in read(viewer, f"{url}/{path}/person")
 
 
 def test_others_of_the_name_are_named_and_not_mixed_in(
@@ -214,6 +255,9 @@ def test_of_many_the_newest_are_shown_with_ways_to_all(browser, url, known):
 def test_twelve_statements_are_enough_and_an_index_serves_each(
     browser, url, api, known, definition
 ):
+    only = {"restrictions": [{"credentialDefinitionId": definition["definitionId"]}]}
+    made = api.post("/verifications/policy", policy(attribute("name", **only)))
+    answer(api.alice, made["verificationRequestUrl"])
     offer, _ = by_link(api, definition)
     for path in (f"connections/{known.pk}", f"credentials/{offer.pk}"):
         read(browser, f"{url}/{path}/person")
