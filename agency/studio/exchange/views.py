@@ -22,6 +22,7 @@ from agency.studio.exchange.kinds import (
     CredentialPage,
 )
 from agency.studio.exchange.known_cards import find_known
+from agency.studio.exchange.revoker import find_revoker
 from agency.studio.exchange.timeline import sent_rows
 from agency.studio.exchange.values import Value
 from agency.studio.form_tokens import OnceForm
@@ -33,6 +34,7 @@ from agency.words.states import Subject
 from connections.messaging import outbox
 from connections.protocols import held_requests
 from core.work import transactions
+from credentials.models import Credential
 from credentials.models.mailing import is_on
 from tenants import audit
 from tenants.models import Permission
@@ -114,6 +116,9 @@ def page_context(request: MemberRequest, page: AnyPage) -> dict[str, Any]:
         "known": find_known(request.membership, row)
         if verdict and isinstance(row, Verification)
         else [],
+        "revoked_by": find_revoker(request.membership, row, shown["timeline"])
+        if isinstance(row, Credential)
+        else "",
         "reveal_form": RevealForm(initial={"reason": READS_ANSWER if verdict else ""}),
         "reads_answer": READS_ANSWER,
         "reveal_url": f"{name}_reveal",
