@@ -64,11 +64,11 @@ def is_validity(name: str) -> bool:
     return normalise_name(name) in VALIDITY_NAMES
 
 
-def ended_on(values: Mapping[str, str]) -> date | None:
+def ended_on(values: Mapping[str, str], today: date | None = None) -> date | None:
     """The last day of a card with these values, if its validity is over."""
     days = [as_day(name, text) for name, text in values.items() if is_validity(name)]
-    today = timezone.localdate()
-    return min((day for day in days if day and day < today), default=None)
+    now = today or timezone.localdate()
+    return min((day for day in days if day and day < now), default=None)
 
 
 def is_date_name(name: str) -> bool:

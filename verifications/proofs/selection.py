@@ -158,7 +158,17 @@ def unprovable_code(item: Item, candidate: Candidate) -> str | None:
     value = comparable_number(candidate, item.labels[0])
     if value is None:
         return "not_a_number"
-    differences = []  # what the library proves to be at least 0
+    differences = differences_of(item, value)
+    if min(differences) < 0:
+        return "predicate_not_met"
+    if max(differences) not in INT32:
+        return "predicate_out_of_range"
+    return None
+
+
+def differences_of(item: Item, value: int) -> list[int]:
+    """What the library proves to be at least 0 of a number, for each comparison."""
+    differences = []
     for predicate_type, threshold in item.comparisons:
         difference = value - threshold
         if predicate_type.startswith("<"):
@@ -166,11 +176,7 @@ def unprovable_code(item: Item, candidate: Candidate) -> str | None:
         if predicate_type in (">", "<"):
             difference -= 1
         differences.append(difference)
-    if min(differences) < 0:
-        return "predicate_not_met"
-    if max(differences) not in INT32:
-        return "predicate_out_of_range"
-    return None
+    return differences
 
 
 def comparable_number(candidate: Candidate, label: str) -> int | None:

@@ -21,7 +21,7 @@ from agency.studio.exchange.kinds import (
     ConnectionPage,
     CredentialPage,
 )
-from agency.studio.exchange.known_cards import find_known
+from agency.studio.exchange.known_cards import find_case
 from agency.studio.exchange.revoker import find_revoker
 from agency.studio.exchange.timeline import sent_rows
 from agency.studio.exchange.values import Value
@@ -113,9 +113,9 @@ def page_context(request: MemberRequest, page: AnyPage) -> dict[str, Any]:
         "has_verdict": verdict,
         "card": page.card(texts_of(page.attributes()) if is_typed else None),
         "policy": page.find_policy() if verdict else None,
-        "known": find_known(request.membership, row)
+        "case": find_case(request.membership, row)
         if verdict and isinstance(row, Verification)
-        else [],
+        else None,
         "revoked_by": find_revoker(request.membership, row, shown["timeline"])
         if isinstance(row, Credential)
         else "",

@@ -77,10 +77,64 @@ def test_a_verdict_says_whose_card_the_organization_knows(
 ):
     shown = verdict(browser, url, asks_by_link(api, rosa, member))
     assert "Rosa Bauer" in text(shown) and "which is not proven" in text(shown)
-    assert "that is 18 or older" in shown and "The person is younger" in shown
+    assert "that is 18 or older" in shown and "The person is younger" not in shown
     card = Credential.objects.get(role="issuer")
     person = f"{url}/connections/{card.connection_id}/person"
-    assert person in shown and "holds" in shown and "again=" not in shown
+    assert person in shown and "again=" not in shown
+    assert "does not meet this: \u2068born\u2069: on" in text(shown)
+    assert "2020" not in shown.partition("What you know")[2].partition("</ul>")[0]
+
+
+def test_a_verdict_says_when_the_card_of_the_person_ran_out(browser, url, api):
+    """Not that of who has another one, which was not asked for."""
+    names = ("name", "validUntil")
+    member = api.defines(*names, recipientAttribute="name")
+    api.defines("name", name="Guest card", recipientAttribute="name")
+    ines = api.hosts("Ines")
+    ines.receives(api, member, {"name": "Ines Koch", "validUntil": "20241231"})
+    only = {"restrictions": [{"credentialDefinitionId": member["definitionId"]}]}
+    runs = predicate("validUntil", ">=", "today", policyName="Runs", **only)
+    asked = policy(attribute("name", **only), predicates=[runs])
+    made = api.post("/verifications/policy", asked)
+    answer(ines, made["verificationRequestUrl"])
+    row = Verification.objects.get(pk=made["verificationId"])
+    shown = verdict(browser, url, row)
+    assert "had run out, 31 Dec 2024 was its last day" in text(shown)
+    card = Credential.objects.get(role="issuer")
+    assert f"again={card.pk}" in shown and "no such card" not in shown
+
+
+def test_a_verdict_says_that_the_person_was_never_issued_such_a_card(
+    browser, viewer, url, api, rosa, member
+):
+    other = api.defines("name", name="Trainer card", recipientAttribute="name")
+    only = {"restrictions": [{"credentialDefinitionId": other["definitionId"]}]}
+    api.asks(rosa, attributes=[attribute("name", **only)])
+    rosa.auto_selects()
+    row = Verification.objects.get(role="verifier")
+    for one in (browser, viewer):
+        shown = text(verdict(one, url, row))
+        assert (
+            "Over this connection they were never issued Trainer card by you" in shown
+        )
+        assert "or it was revoked" not in shown
+
+
+def test_where_an_answer_names_nobody_the_cards_that_cannot_answer_are_a_click_away(
+    browser, url, api, rosa, member
+):
+    only = {"restrictions": [{"credentialDefinitionId": member["definitionId"]}]}
+    adult = predicate("born", "<=", "today-18y", policyName="Adult", **only)
+    made = api.post("/verifications/policy", policy(predicates=[adult]))
+    answer(rosa, made["verificationRequestUrl"])
+    row = Verification.objects.get(pk=made["verificationId"])
+    shown = verdict(browser, url, row)
+    assert "The answer names nobody." in shown and "Rosa" not in shown
+    assert "The person is younger" in shown
+    [revoked] = re.findall(r'href="([^"]*state=Revoked[^"]*)"', shown)
+    assert "No credential matches" in read(browser, unescape(revoked))
+    revocation.revoke(Credential.objects.get(role="issuer"))
+    assert "Rosa Bauer" in read(browser, unescape(revoked))
 
 
 def test_a_verdict_says_that_a_card_may_have_expired(browser, url, api):
