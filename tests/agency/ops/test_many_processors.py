@@ -106,7 +106,6 @@ def test_twenty_sessions_are_enough_for_more_connections(home):
         processes(home, **given) as product,
     ):
         receivers.heal()
-        assert product.manage("migrate --verbosity 0") == 0
         product.supervisor.environment["DATABASE_URL"] = pooler.url
         for name in ("stream", "worker", "deliver", "beat", "web"):
             product.start(name)
