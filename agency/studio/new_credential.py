@@ -45,7 +45,7 @@ from credentials.models.credential import MAX_RECIPIENT_NAME
 from credentials.models.definition import BOOLEAN, DATE, INTEGER
 from tenants import audit
 from tenants.models import Permission
-from verifications.wording import is_date_name, is_validity
+from verifications.wording import ended_on, is_date_name, is_validity
 from wallets.anoncreds import normalise_name
 from wallets.models import Wallet
 
@@ -254,15 +254,20 @@ def read_former(
         normalise_name(name): value
         for name, value in (card.unsealed_values() or {}).items()
     }
+    over = [
+        name
+        for name in definition.schema.attribute_names
+        if ended_on({name: values.get(normalise_name(name), "")})
+    ]
     with transactions.atomic():
         audit.record("values.revealed", card, by=request, reason=ISSUED_AGAIN)
     initial: dict[str, Any] = {"recipient_name": card.unsealed_recipient_name()}
     for number, name in enumerate(definition.schema.attribute_names):
         given: str | date | None = values.get(normalise_name(name), "")
-        if definition.type_of(name) == DATE:
-            day = parse_day(str(given))
-            is_over = is_validity(name) and day and day < timezone.now().date()
-            given = None if is_over else day
+        if name in over:
+            given = None
+        elif definition.type_of(name) == DATE:
+            given = parse_day(str(given))
         if given:
             initial[f"value_{number}"] = given
     return initial

@@ -78,6 +78,9 @@ def test_the_page_of_the_card_and_of_the_person_say_so(browser, url, paula):
     person = read(browser, f"{url}/connections/{paula.connection_id}/person")
     assert f"Run out since {IN_WORDS}, its last day" in part(person, "cards")
     assert "Run out" in part(person, "timeline")
+    assert f"again={paula.pk}" in person and "Issue again" in person
+    form = read(browser, f"{url}/credentials/new?again={paula.pk}")
+    assert "Paula Stein" in form and f"{YESTERDAY:%Y%m%d}" not in form
 
 
 def test_a_revoked_card_is_revoked_and_a_holder_s_list_has_no_such_state(
