@@ -137,7 +137,7 @@ def _read_and_remember(did: str, tenant: Tenant, is_stranger: bool) -> Party:
     """
     who = f"{'strangers' if is_stranger else 'own'}:{tenant.pk}"
     rate_limits.take_token("did", who, settings.DIDS_PER_MINUTE)
-    if INDY_DID.fullmatch(did) or dids.is_webvh(did):
+    if INDY_DID.fullmatch(did) or did.startswith(dids.DID_WEBVH):
         [party] = read_from_ledger(tenant.network, did)
         if party is None:
             where = tenant.network if INDY_DID.fullmatch(did) else "the web"

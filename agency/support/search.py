@@ -28,7 +28,7 @@ from django.db.models.expressions import Combinable
 from django.db.models.functions import Cast
 
 from agency.support.customers import Staff, may_view, record_url
-from connections.didcomm.dids import is_webvh
+from connections.didcomm.dids import DID_WEBVH
 from connections.models import (
     BasicMessage,
     Connection,
@@ -190,7 +190,7 @@ def list_branches(term: str) -> Iterator[QuerySet]:
         yield Connection.objects.filter(their_did=did)
         yield Connection.objects.filter(my_did=did)
         yield Wallet.objects.filter(did=did)
-    if is_webvh(term):  # a join might read all wallets
+    if term.startswith(DID_WEBVH):  # a join might read all wallets
         owner = WebvhDid.objects.filter(did=term).values("tenant")
         yield Wallet.objects.filter(is_organization=True, tenant=Subquery(owner[:1]))
     if len(term) >= MIN_PREFIX:

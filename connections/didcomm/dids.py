@@ -23,6 +23,7 @@ MAX_KEYS = 8
 MAX_ENDPOINT = 2000  # characters, as in the tables
 SERVICE_TYPES = ("IndyAgent", "did-communication")
 SHORT_NAMES = {"t": "type", "s": "serviceEndpoint", "r": "routingKeys", "a": "accept"}
+DID_WEBVH = "did:webvh:"  # how such a DID begins, and the id of an object of one
 KEY_MEMBERS = ("authentication", "verificationMethod", "publicKey")
 
 
@@ -60,11 +61,6 @@ def read(did: str, document: dict[str, JSON] | None = None) -> Party:
 
 def carries_document(did: str) -> bool:
     return did.startswith(("did:peer:2", "did:peer:4", "did:key:"))
-
-
-def is_webvh(name: str) -> bool:
-    """Whether this is a did:webvh, or the id of an object of one."""
-    return name.startswith("did:webvh:")
 
 
 def unknown_did(reason: str) -> PeerError:

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from django.utils import timezone
 
-from connections.didcomm.dids import is_webvh
+from connections.didcomm.dids import DID_WEBVH
 from connections.didcomm.formats import ANONCREDS, MessageFormat
 from connections.didcomm.message import OLD_PREFIX, PREFIX, Body, Message, build, text
 from connections.messaging import outbox, router
@@ -74,7 +74,7 @@ def choose_format(
         read = partial(_ask_and_wait, connection.pk)
         network_reads.read_outside_transaction(("features", connection.pk), read)
     chosen = connection.message_format_for(protocol).in_version(version)
-    if not any(is_webvh(name) for name in names):
+    if not any(name.startswith(DID_WEBVH) for name in names):
         return chosen
     if not may_use_second(connection, protocol, version):
         raise Conflict(

@@ -15,7 +15,7 @@ from django.db.models import Q
 
 from connections import resolver, strangers
 from connections.didcomm import message as didcomm
-from connections.didcomm.dids import is_webvh
+from connections.didcomm.dids import DID_WEBVH
 from connections.didcomm.message import Message
 from connections.messaging import outbox
 from connections.models import Connection
@@ -113,7 +113,7 @@ def owner_of(key: Key) -> Wallet | None:
 def is_uninvited(parent_id: str, did: str) -> bool:
     """Whether a request with this `pthid` was sent without an invitation."""
     named = resolver.normalise_did(parent_id)
-    return named in ("", did) or is_webvh(named)
+    return named in ("", did) or named.startswith(DID_WEBVH)
 
 
 def is_request_to(key: Key, received: Message) -> bool:

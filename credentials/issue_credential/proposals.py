@@ -3,7 +3,7 @@
 from django.db.models import Q, QuerySet
 
 from connections.didcomm import formats
-from connections.didcomm.dids import is_webvh
+from connections.didcomm.dids import DID_WEBVH
 from connections.didcomm.formats import format_of
 from connections.didcomm.message import Message, problem_code, problem_text
 from connections.exchange import format_columns
@@ -297,10 +297,10 @@ def _fitting_definitions(
     }
     filters = {column: named[name] for name, column in columns.items() if name in named}
     definitions = CredentialDefinition.active_of(tenant).filter(**filters)
-    if not any(is_webvh(str(text)) for text in named.values()):
+    if not any(str(text).startswith(DID_WEBVH) for text in named.values()):
         definitions = definitions.filter(twin_of="")
     issuer_did = named.get("issuerDid", "").removeprefix("did:sov:")
-    if is_webvh(issuer_did):
+    if issuer_did.startswith(DID_WEBVH):
         definitions = definitions.filter(definition_id__startswith=f"{issuer_did}/")
     elif issuer_did and issuer_did != Wallet.of_organization(tenant).issuer_did:
         return definitions.none()

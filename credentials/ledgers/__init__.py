@@ -8,7 +8,7 @@ from functools import lru_cache
 from django.db.models import Exists
 
 from connections import resolver
-from connections.didcomm.dids import Party, is_webvh, of_document, reachable
+from connections.didcomm.dids import DID_WEBVH, Party, of_document, reachable
 from connections.resolver import DidNotResolved
 from core.errors import Conflict, PeerError
 from credentials.ledgers.base import DidService, Ledger
@@ -39,8 +39,9 @@ def network_with(network: Network, object_id: str) -> Network:
 
     What it published by its did:webvh is not on its own network (credentials/twins.py).
     """
-    is_elsewhere = is_webvh(object_id) and network.kind != Network.Kind.WEBVH
-    return own_did.find_network() if is_elsewhere else network
+    if object_id.startswith(DID_WEBVH) and network.kind != Network.Kind.WEBVH:
+        return own_did.find_network()
+    return network
 
 
 def ledger_with(network: Network, object_id: str) -> Ledger:
@@ -55,7 +56,7 @@ def find_party(network: Network, did: str) -> Party | None:
     of their keys, so nobody can take that of another network. A did:webvh is read
     wherever it is, DidNotResolved if it cannot be.
     """
-    if is_webvh(did):
+    if did.startswith(DID_WEBVH):
         return find_webvh_party(did)
     local = Network.objects.filter(kind=Network.Kind.LOCAL).exclude(pk=network.pk)
     found = None

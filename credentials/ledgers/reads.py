@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from django.conf import settings
 
-from connections.didcomm.dids import is_webvh
+from connections.didcomm.dids import DID_WEBVH
 from core.errors import Conflict
 from core.valkey import rate_limits
 from core.work import network_reads
@@ -94,7 +94,7 @@ class LedgerReads:
 
     def _ledger_with(self, object_id: str) -> Ledger | None:
         """The ledger of an object; None for that of a did:webvh of others."""
-        if is_webvh(object_id):
+        if object_id.startswith(DID_WEBVH):
             return find_webvh_ledger(object_id)
         return self.network_ledger
 
@@ -111,7 +111,7 @@ class LedgerReads:
 
 def name_of_schema(schema_id: str) -> str:
     """The name of a schema that was published or read here; else what its id says."""
-    if not is_webvh(schema_id):
+    if not schema_id.startswith(DID_WEBVH):
         return name_in(schema_id)
     with suppress(LookupError):
         return stored_name(schema_id)

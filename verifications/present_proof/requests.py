@@ -5,7 +5,7 @@ from uuid import UUID
 
 from django.utils.functional import SimpleLazyObject
 
-from connections.didcomm.dids import is_webvh
+from connections.didcomm.dids import DID_WEBVH
 from connections.didcomm.formats import ANONCREDS, HLINDY, MessageFormat
 from connections.models import Connection
 from connections.protocols import discover_features
@@ -68,7 +68,9 @@ def _takes_webvh(connection: Connection, usual: MessageFormat, twins: Twins) -> 
         return False
     # Who connected by connections/1.0 and tells nothing may have no other version.
     is_unknown = usual.is_first and not connection.connectionless
-    return not is_unknown or connection.is_hosted or any(map(is_webvh, twins))
+    if not is_unknown or connection.is_hosted:
+        return True
+    return any(name.startswith(DID_WEBVH) for name in twins)
 
 
 def admit_twins(

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any, NamedTuple, Self
 
-from connections.didcomm.dids import is_webvh
+from connections.didcomm.dids import DID_WEBVH
 from core.errors import Conflict, Invalid
 from core.text.bounded_json import JSON
 from core.text.relative_dates import resolve_value
@@ -95,6 +95,11 @@ class Restriction:
     @property
     def definition_id(self) -> str | None:
         return self.facts.get(DEFINITION)
+
+    @property
+    def is_of_webvh(self) -> bool:
+        """Whether it names a definition of a did:webvh."""
+        return (self.definition_id or "").startswith(DID_WEBVH)
 
     @property
     def is_of_sd_jwt(self) -> bool:
@@ -462,10 +467,10 @@ def _admit(item: PolicyItem, twins: Twins, takes_webvh: bool) -> PolicyItem:
     for one in item.restrictions:
         names = twins.get(one.definition_id or "", ()) if one.or_twin else ()
         found = [replace(one, facts={**one.facts, DEFINITION: name}) for name in names]
-        if takes_webvh or not found or not is_webvh(one.definition_id or ""):
+        if takes_webvh or not found or not one.is_of_webvh:
             named.append(one)
         if not takes_webvh:
-            found = [twin for twin in found if not is_webvh(twin.definition_id or "")]
+            found = [twin for twin in found if not twin.is_of_webvh]
         added += found
     for one in added:
         if one not in named:

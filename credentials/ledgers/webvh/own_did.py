@@ -17,7 +17,7 @@ from django.db import connection
 from django.db.models import QuerySet
 from django.utils import timezone
 
-from connections.didcomm.dids import is_webvh
+from connections.didcomm.dids import DID_WEBVH
 from core.errors import Conflict, Invalid
 from core.net import http
 from core.work import transactions
@@ -154,7 +154,7 @@ def find_outside_problem(row: WebvhDid) -> str:
 
 def host_of(did: str) -> str:
     """The host in a did:webvh; "" for any other DID."""
-    return did.split(":")[3] if is_webvh(did) else ""
+    return did.split(":")[3] if did.startswith(DID_WEBVH) else ""
 
 
 def find_network() -> Network:
