@@ -85,10 +85,8 @@ def held_as_candidate(row, public, schema, stored):
         credential_id="held",
         definition_id=row.definition_id,
         schema_id=row.schema.schema_id,
-        issuer_did=public["issuerId"],
-        schema_issuer_did=schema["issuerId"],
-        schema_name=schema["name"],
-        schema_version=schema["version"],
+        definition=public,
+        schema=schema,
         values=VALUES,
         credential=stored,
     )

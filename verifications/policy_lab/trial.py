@@ -141,12 +141,17 @@ def _build_candidate(
         credential_id=str(number),
         definition_id=definition_id or "",
         schema_id=facts.get("schemaId", ""),
-        issuer_did=facts.get("issuerDid", ""),
-        schema_issuer_did=facts.get("schemaIssuerDid", ""),
-        schema_name=facts.get("schemaName", ""),
-        schema_version=facts.get("schemaVersion", ""),
+        # Nobody has signed it, and nobody proves with it: of objects that the network
+        # does not have, it has what restrictions compare.
+        definition=definition or {"issuerId": facts.get("issuerDid", "")},  # type: ignore[arg-type]
+        schema=schema
+        or SchemaBody(
+            issuerId=facts.get("schemaIssuerDid", ""),
+            name=facts.get("schemaName", ""),
+            version=facts.get("schemaVersion", ""),
+            attrNames=list(values),
+        ),
         values=values,
-        # Nobody has signed it, and nobody proves with it.
         credential={"values": encoded},  # type: ignore[typeddict-item]
         revocation=_revocation_status(path, sample, definition),
     )

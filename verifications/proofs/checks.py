@@ -281,6 +281,19 @@ class Judgement:
         ]
 
     @cached_property
+    def facts(self) -> list[dict[str, str] | None]:
+        """What restrictions compare of each sub-proof's credential, as resolved by us.
+
+        None if the ledger lacks its definition or schema.
+        """
+        return [
+            known and credential_facts(identifier.definition_id, *known)
+            for identifier, known in zip(
+                self.presentation.identifiers, self.resolved_definitions, strict=True
+            )
+        ]
+
+    @cached_property
     def revocation_registries(self) -> list[RegistryBody | None]:
         """The registry that each sub-proof names; None if the ledger lacks it."""
         ids = [identifier.registry_id for identifier in self.presentation.identifiers]
@@ -813,13 +826,8 @@ def _restrictions_met_but_values(
     judgement: Judgement, item: Item, index: int
 ) -> list[Restriction]:
     """The alternatives that the credential meets, leaving required values aside."""
-    known = judgement.resolved_definitions[index]
-    if known is None:
-        return []
-    definition, schema = known
-    definition_id = judgement.presentation.identifiers[index].definition_id
-    facts = credential_facts(definition_id, definition, schema)
-    return [one for one in item.restrictions if one.matches(facts)]
+    facts = judgement.facts[index]
+    return [one for one in item.restrictions if facts and one.matches(facts)]
 
 
 def _shows_required_value(

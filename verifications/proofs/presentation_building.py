@@ -1,7 +1,7 @@
 """The prover's side: create the presentation of selected credentials."""
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 from core.errors import Invalid, Unavailable
 from core.text.bounded_json import JSON
@@ -18,9 +18,8 @@ from verifications.proofs.selection import (
 )
 from wallets import anoncreds
 from wallets.anoncreds import SubProof, normalise_name
-from wallets.anoncreds.objects import DefinitionBody, RegistryBody, SchemaBody
+from wallets.anoncreds.objects import RegistryBody
 
-Published = TypeVar("Published", SchemaBody, DefinitionBody)
 TailsPath = Callable[
     [RegistryBody], str
 ]  # from a registry's public JSON to a local file
@@ -60,8 +59,8 @@ def create_presentation(
     - Invalid with the code of the first wrong selection and all of them in `errors`,
       by "[index].member": unknown_policy, unknown_credential, selected_twice,
       attribute_missing, restriction_not_met, hidden_not_allowed;
-    - Invalid("unknown_definition") or Invalid("unknown_registry") if the ledger does
-      not know an object, or has a registry or list that cannot be read;
+    - Invalid("unknown_registry") if the ledger does not know the registry, or has a
+      registry or list that cannot be read;
     - Unavailable("tails_unavailable");
     - PeerError if the request cannot be answered.
     """
@@ -78,15 +77,13 @@ def create_presentation(
         for group in _group_by_sub_proof(provable)
     ]
     used = [choice.candidate for choice in provable]
-    schema_ids = {one.schema_id for one in used}
-    definition_ids = {one.definition_id for one in used}
     return anoncreds.create_presentation(
         _answered_request(request, entries),
         entries,
         {},
         link_secret,
-        {one: _require_known(ledger.schema(one)) for one in schema_ids},
-        {one: _require_known(ledger.definition(one)) for one in definition_ids},
+        {one.schema_id: one.schema for one in used},
+        {one.definition_id: one.definition for one in used},
     )
 
 
@@ -179,10 +176,8 @@ def _revocation_state(
         raise Invalid(
             "unknown_registry", "The ledger does not know the credential's registry."
         )
-    definition_id = candidate.definition_id
-    definition = ledger.definition(definition_id)
-    if not (
-        definition and anoncreds.is_registry_of(registry, definition_id, definition)
+    if not anoncreds.is_registry_of(
+        registry, candidate.definition_id, candidate.definition
     ):
         raise Invalid(
             "unknown_registry",
@@ -270,15 +265,6 @@ def _companion_attribute(item: Item, required: RequiredValue | None) -> str | No
         (name for name in item.companions if normalise_name(name) == required.label),
         None,
     )
-
-
-def _require_known(public: Published | None) -> Published:
-    if public is None:
-        raise Invalid(
-            "unknown_definition",
-            "The ledger does not know the credential's definition.",
-        )
-    return public
 
 
 def _empty_presentation() -> dict[str, JSON]:

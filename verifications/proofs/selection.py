@@ -8,7 +8,7 @@ from typing import NamedTuple
 from verifications.proofs.policy import Restriction
 from verifications.proofs.proof_items import Item
 from wallets.anoncreds import INT32, normalise_name
-from wallets.anoncreds.objects import CredentialBody
+from wallets.anoncreds.objects import CredentialBody, DefinitionBody, SchemaBody
 
 
 class RevocationStatus(NamedTuple):
@@ -21,18 +21,17 @@ class RevocationStatus(NamedTuple):
 
 @dataclass(frozen=True)
 class Candidate:
-    """A credential of the wallet: public ids, raw values and the stored credential.
+    """A credential of the wallet: its public objects, raw values and the stored form.
 
-    revocation: None if it has no index in a revocation registry.
+    definition, schema: as the ledger has them. revocation: None if it has no index in
+    a revocation registry.
     """
 
     credential_id: str
     definition_id: str
     schema_id: str
-    issuer_did: str
-    schema_issuer_did: str
-    schema_name: str
-    schema_version: str
+    definition: DefinitionBody
+    schema: SchemaBody
     values: dict[str, str]
     credential: CredentialBody
     revocation: RevocationStatus | None = None
@@ -55,10 +54,10 @@ class Candidate:
         """The values that restrictions compare, by their member."""
         return {
             "schemaId": self.schema_id,
-            "schemaIssuerDid": self.schema_issuer_did,
-            "schemaName": self.schema_name,
-            "schemaVersion": self.schema_version,
-            "issuerDid": self.issuer_did,
+            "schemaIssuerDid": self.schema["issuerId"],
+            "schemaName": self.schema["name"],
+            "schemaVersion": self.schema["version"],
+            "issuerDid": self.definition["issuerId"],
             "credentialDefinitionId": self.definition_id,
         }
 

@@ -1,7 +1,7 @@
 import pytest
 
 from core.errors import Invalid
-from tests.fixtures import Ledger, candidate
+from tests.fixtures import candidate
 from tests.support.errors import refusal
 from tests.support.presentations import (
     BADGE,
@@ -189,10 +189,3 @@ def test_one_item_takes_one_credential_and_all_wrong_selections_are_told_at_once
     assert told == ("selected_twice", ["[1].policyName"])
     told = refused([], Selection("name", "gone"), Selection("salary", "gone"))
     assert told == ("unknown_credential", ["[0].credentialId", "[1].policyName"])
-
-
-def test_a_credential_that_the_ledger_no_longer_knows_is_refused():
-    asked, chosen = ask(attribute("name")), Selection("name", "degree")
-    with pytest.raises(Invalid) as refused:
-        select(asked, [candidate("degree")], chosen, known=Ledger())
-    assert refused.value.code == "unknown_definition"
