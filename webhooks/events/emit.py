@@ -19,7 +19,7 @@ from tenants.models import NotedRow, Record
 from wallets.models import Wallet
 from webhooks import kinds
 from webhooks.events.models import TRANSACTION_SQL, Event
-from webhooks.events.types import Type, type_in_wallet
+from webhooks.events.types import Type
 
 # One statement for an event and its deliveries: every change pays for it. A delivery's
 # id begins with the time in the event's id, so that ids sort by time, as uuid7() does.
@@ -50,6 +50,18 @@ WHERE webhook.tenant_id = %(tenant_id)s
     AND webhook.type <> ALL (%(never_called)s)
 """
 
+# Three types of the interface are emitted only in the organization's own wallet, and
+# two types of the clients only in hosted wallets. The same step in the other kind of
+# wallet has its own type.
+IN_HOSTED_WALLETS = {
+    Type.NEW_CONNECTION: Type.CONNECTION_CONNECTED,
+    Type.CREDENTIAL_REQUEST: Type.CREDENTIAL_REQUESTED,
+    Type.VERIFICATION: Type.VERIFICATION_ACCEPTED,
+}
+IN_OWN_WALLET = {
+    Type.CREDENTIAL_OFFER: Type.CREDENTIAL_OFFERED,
+    Type.VERIFICATION_REQUEST: Type.VERIFICATION_REQUESTED,
+}
 
 # Called with each change in a hosted wallet of a test organization, in its transaction.
 follow_test_wallet: "Hook[[EventSource], None]" = Hook()
@@ -134,6 +146,12 @@ class EventSource(Record):
     def public_connection_id(self) -> str | None:
         """The connection that the API shows with the object, if any."""
         raise NotImplementedError
+
+
+def type_in_wallet(event_type: Type, in_own_wallet: bool) -> Type:
+    """Return the event type of a step in this kind of wallet."""
+    others = IN_OWN_WALLET if in_own_wallet else IN_HOSTED_WALLETS
+    return others.get(event_type, event_type)
 
 
 def emit_event(

@@ -48,25 +48,6 @@ INTERFACE = [
 ]
 CLIENTS = [*INTERFACE, Type.CREDENTIAL_OFFER, Type.VERIFICATION_REQUEST]
 
-# Three types of the interface are emitted only in the organization's own wallet, and
-# two types of the clients only in hosted wallets. The same step in the other kind of
-# wallet has its own type.
-IN_HOSTED_WALLETS = {
-    Type.NEW_CONNECTION: Type.CONNECTION_CONNECTED,
-    Type.CREDENTIAL_REQUEST: Type.CREDENTIAL_REQUESTED,
-    Type.VERIFICATION: Type.VERIFICATION_ACCEPTED,
-}
-IN_OWN_WALLET = {
-    Type.CREDENTIAL_OFFER: Type.CREDENTIAL_OFFERED,
-    Type.VERIFICATION_REQUEST: Type.VERIFICATION_REQUESTED,
-}
-
-
-def type_in_wallet(event_type: Type, in_own_wallet: bool) -> Type:
-    """Return the event type of a step in this kind of wallet."""
-    others = IN_OWN_WALLET if in_own_wallet else IN_HOSTED_WALLETS
-    return others.get(event_type, event_type)
-
 
 def object_type_of(event_type: Type) -> str:
     """Return the object type of an event type: a word in its name, as `connection`."""

@@ -9,7 +9,7 @@ from core.errors import WrongState
 from credentials.models import Credential
 from tests.support import walks
 from verifications.models import Verification
-from webhooks.events import types
+from webhooks.events import emit
 from webhooks.events.emit import EventSource
 from webhooks.events.types import Type
 from webhooks.models import Delivery, Event, Webhook
@@ -47,7 +47,7 @@ def expected(model, role, states):
     """What the table says of a path, in the wallet that has this role here."""
     in_own_wallet = role in ("inviter", "issuer", "verifier")
     table = [
-        types.type_in_wallet(model.EVENTS[role, state], in_own_wallet)
+        emit.type_in_wallet(model.EVENTS[role, state], in_own_wallet)
         for state in states
     ]
     return list(enumerate(map(str, table), 1))
@@ -74,7 +74,7 @@ def test_every_type_is_told_by_some_row():
     others = {Type.CONNECTION_ENDED, Type.VERIFICATION_JUDGED}
     others |= {Type.WEBHOOK_DISABLED, Type.BULK_FINISHED, Type.MAILING_FINISHED}
     others |= {Type.DATABASE_RESTORED}
-    named = set(types.IN_OWN_WALLET.values()) | set(types.IN_HOSTED_WALLETS.values())
+    named = set(emit.IN_OWN_WALLET.values()) | set(emit.IN_HOSTED_WALLETS.values())
     assert set().union(*tables, others, named) == set(Type)
 
 
