@@ -51,6 +51,7 @@ class Exchange(EventSource, NotedRow):
     state: Any
     tenant: Any
     problem: Any
+    format: Any
 
     # Also to a deleted one, until a worker has removed its row: see live_connection.
     connection = models.ForeignKey(Connection, on_delete=models.SET_NULL, null=True)
@@ -109,7 +110,12 @@ class Exchange(EventSource, NotedRow):
     @property
     def problem_in_words(self) -> str:
         """Why it ended before it was done, or "". Never a text of a stranger."""
-        return reasons.in_words(self.problem)
+        return reasons.in_words(self.problem) if self.problem else ""
+
+    @property
+    def has_free_text(self) -> bool:
+        """Whether its `problem` is a text of a stranger, in no list of ours."""
+        return bool(self.problem) and self.problem_in_words == reasons.UNKNOWN
 
     def unsealed_reason(self) -> str | None:
         return vault.unseal(self, "reason")
@@ -118,7 +124,8 @@ class Exchange(EventSource, NotedRow):
         return vault.sealed_value(self, "reason", reason or None)
 
     def event_data(self, wallet: Any) -> dict[str, Any]:
-        return {**super().event_data(wallet), "thread_id": self.thread_id}
+        data = super().event_data(wallet)
+        return data | {"thread_id": self.thread_id, "format": str(self.format)}
 
     @property
     def live_connection(self) -> Connection | None:
@@ -133,16 +140,30 @@ class Exchange(EventSource, NotedRow):
         return connection is None or connection.connectionless
 
     @property
+    def own_link(self) -> Connection | None:
+        """The connection of the link by which it was started here, or None.
+
+        Not that of the link by which its connection was made before.
+        """
+        connection = self.live_connection
+        if connection is None or not connection.token:
+            return None
+        is_own = connection.connectionless or connection.carries_exchange
+        return connection if is_own else None
+
+    @property
     def public_connection_id(self) -> str | None:
         """The id of the connection as the API shows it.
 
         None for a connectionless exchange, and once the connection was deleted.
         """
         connection = self.connection
-        # Events of what a worker ends on a deleted one (removal.py) name it still.
-        if connection is None or (connection.deleted_at and not connection.is_locked):
+        if connection is None or connection.connectionless:
             return None
-        return connection.public_connection_id
+        # Events of what a worker ends on a deleted one (removal.py) name it still.
+        if connection.deleted_at and not connection.is_locked:
+            return None
+        return connection.connection_id
 
     def lock(self) -> None:
         """Lock the connection and the peer's, before this exchange changes.

@@ -769,7 +769,12 @@ class Connection(EventSource, NotedRow):
     @property
     def problem_in_words(self) -> str:
         """Why the handshake was refused, or "". Never a text of a stranger."""
-        return reasons.in_words(self.problem)
+        return reasons.in_words(self.problem) if self.problem else ""
+
+    @property
+    def has_free_text(self) -> bool:
+        """Whether its `problem` is a text of a stranger, in no list of ours."""
+        return self.problem_in_words == reasons.UNKNOWN
 
     @property
     def is_held(self) -> bool:

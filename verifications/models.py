@@ -302,9 +302,6 @@ class Verification(Exchange):
         vault.seal(row, "request_body", proof_request)
         return row
 
-    def event_data(self, wallet: Any) -> dict[str, Any]:
-        return {**super().event_data(wallet), "format": str(self.format)}
-
     @property
     def awaits_peer(self) -> bool:
         """Whether the other side acts next.
@@ -336,8 +333,8 @@ class Verification(Exchange):
 
         Without a verdict it is none, also if the peer has ended it with that code.
         """
-        is_judged = self.is_valid is not None
-        cause = failures.find_cause(self.problem) if is_judged else None
+        is_told = bool(self.problem) and self.is_valid is not None
+        cause = failures.find_cause(self.problem) if is_told else None
         return cause.message if cause else super().problem_in_words
 
     @property

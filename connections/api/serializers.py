@@ -10,8 +10,7 @@ from rest_framework import serializers
 
 from connections import invitation_links
 from connections.didcomm.message import MAX_REASON, encode_url
-from connections.didcomm.reasons import DECLINES, UNKNOWN
-from connections.exchange import Exchange
+from connections.didcomm.reasons import DECLINES
 from connections.models import BasicMessage, Connection
 from connections.protocols import out_of_band
 from connections.protocols.basic_message import (
@@ -256,13 +255,6 @@ EXCHANGE_VERSION = (
 )
 
 
-def was_started_by_link(connection: Connection | None) -> bool:
-    """Return whether the exchange of this connection was started here, by a link."""
-    if not connection or not connection.token:
-        return False
-    return connection.connectionless or connection.carries_exchange
-
-
 def has_attachment(connection: Connection) -> bool:
     """Return whether a whole message is attached to the invitation."""
     attached = "requests~attach" in connection.invitation
@@ -273,11 +265,6 @@ def was_accepted_here(connection: Connection) -> bool:
     """Return whether there is an invitation that was accepted: not for a public DID."""
     is_invitee = connection.role == Connection.Role.INVITEE
     return is_invitee and "@type" in connection.invitation
-
-
-def has_free_text(row: Connection | Exchange) -> bool:
-    """Return whether its `problem` is a text of a stranger, in no list of ours."""
-    return row.problem_in_words == UNKNOWN
 
 
 class DeclineParameters(Parameters):

@@ -78,5 +78,5 @@ def read_problem(message: Message, ours: tuple[str, ...]) -> str:
 
 
 def in_words(problem: str) -> str:
-    """The sentence of a `problem`: UNKNOWN if it is not in the list, "" without one."""
-    return REASONS.get(find_code(problem), UNKNOWN) if problem else ""
+    """The sentence of a `problem`: UNKNOWN if it is not in the list."""
+    return REASONS.get(find_code(problem), UNKNOWN)

@@ -13,6 +13,7 @@ from core.api.pagination import ListQuery
 from core.api.serializers import METADATA, Contract, FieldOptions, Parameters
 from core.errors import Invalid
 from core.text.bounded_json import JSON
+from tenants import vault
 from tenants.models import NotedRow, Notes
 from tenants.models.notes import MAX_PAIRS, MAX_REFERENCE, merge_pairs
 
@@ -142,7 +143,7 @@ class NotesContract(Contract[Noted]):
     )
 
     def get_metadata(self, row: Noted) -> dict[str, str] | None:
-        return row.unsealed_metadata()
+        return vault.unseal(row, "metadata")
 
 
 class NotesQuery(ListQuery):

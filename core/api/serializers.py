@@ -4,7 +4,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
-from functools import cache, cached_property, wraps
+from functools import cache, cached_property
 from operator import attrgetter
 from typing import Any, NamedTuple, TypedDict, TypeVar, Unpack
 
@@ -61,9 +61,6 @@ class Member(NamedTuple):
     write: Callable[[Any], object] | None
 
 
-Representation = Callable[["Contract[Shown]", Shown], dict[str, object]]
-
-
 class Contract(serializers.Serializer[Shown]):
     """A response. Its fields describe it for OpenAPI and say where each value comes
     from.
@@ -101,11 +98,20 @@ class Contract(serializers.Serializer[Shown]):
             read = attrgetter(field.source or name)
             members.append(Member(name, read, False, write))
         cls._members = tuple(members)
-        if "value_members" in vars(cls):
-            represent = _leaving_values_out(cls.to_representation)
-            cls.to_representation = represent  # type: ignore[method-assign, assignment]
 
     def to_representation(self, instance: Shown) -> dict[str, object]:
+        members = self.read_members(instance)
+        if not self.value_members:
+            return members
+        held = members.keys() & set(self.members_with_values(instance))
+        if not sees_values(self.context["request"]):
+            return {name: members[name] for name in members if name not in held}
+        if held and (read := self.context.get("values_read")) is not None:
+            read |= {name if name == METADATA else self.value_kind for name in held}
+        return members
+
+    def read_members(self, instance: Shown) -> dict[str, object]:
+        """All members of an object, also those that a key may not see."""
         members: dict[str, object] = {}
         for name, read, is_method, write in self._members:
             value = read(self, instance) if is_method else read(instance)
@@ -128,23 +134,6 @@ class Contract(serializers.Serializer[Shown]):
     def members_with_values(self, instance: Shown) -> Iterable[str]:
         """The members that hold values of this object."""
         return self.value_members
-
-
-def _leaving_values_out(represent: Representation[Shown]) -> Representation[Shown]:
-    """Wrap the to_representation() of a Contract that has members with values."""
-
-    @wraps(represent)
-    def to_representation(self: Contract[Shown], instance: Shown) -> dict[str, object]:
-        members = represent(self, instance)
-        request = self.context["request"]
-        held = members.keys() & set(self.members_with_values(instance))
-        if not sees_values(request):
-            return {name: members[name] for name in members if name not in held}
-        if held and (read := self.context.get("values_read")) is not None:
-            read |= {name if name == METADATA else self.value_kind for name in held}
-        return members
-
-    return to_representation
 
 
 def sees_values(request: HttpRequest) -> bool:

@@ -1,7 +1,7 @@
 """Serializers of schemas, definitions and credentials."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, Unpack
 
@@ -19,8 +19,6 @@ from connections.api.serializers import (
     THREAD_ID,
     VERSIONS,
     ExchangeLinkParameters,
-    has_free_text,
-    was_started_by_link,
 )
 from connections.invitation_links import encoded_message
 from core.api.notes import (
@@ -740,19 +738,16 @@ class CredentialContract(NotesContract[Credential]):
     )
     reason = serializers.CharField(required=False, help_text=REASON)
 
-    def members_with_values(self, credential: Credential) -> Iterator[str]:
-        yield from self.value_members
-        if has_free_text(credential):
-            yield "problem"
-        if self.context["request"].method != "POST":
-            # They show the values; who has made the offer knows them.
-            yield from ("offerUrl", "walletLinks")
+    def members_with_values(self, credential: Credential) -> tuple[str, ...]:
+        free = ("problem",) if credential.has_free_text else ()
+        # They show the values; who has made the offer knows them.
+        is_offer = self.context["request"].method == "POST"
+        links = () if is_offer else ("offerUrl", "walletLinks")
+        return self.value_members + free + links
 
     def get_offerData(self, credential: Credential) -> str | None:
-        connection = credential.live_connection
-        if connection and was_started_by_link(connection) and connection.has_messages:
-            return encoded_message(connection)
-        return None
+        link = credential.own_link
+        return encoded_message(link) if link and link.has_messages else None
 
     def get_walletLinks(self, credential: Credential) -> dict[str, str] | None:
         connection = credential.live_connection
@@ -764,10 +759,8 @@ class CredentialContract(NotesContract[Credential]):
         return self.context.get("transaction_code") or None
 
     def get_offerUrl(self, credential: Credential) -> str | None:
-        connection = credential.live_connection
-        if connection and was_started_by_link(connection):
-            return connection.invitation_url
-        return None
+        link = credential.own_link
+        return link.invitation_url if link else None
 
     def get_recipientName(self, credential: Credential) -> str | None:
         return credential.unsealed_recipient_name() or None

@@ -875,9 +875,6 @@ class Credential(Exchange):
         """Holder: the issuer has revoked it, as the published list says."""
         move(self, [self.State.ISSUED], self.State.REVOKED)
 
-    def event_data(self, wallet: Wallet) -> Members:
-        return {**super().event_data(wallet), "format": str(self.format)}
-
     def build_decline(self, reason: str) -> Members:
         is_issuer = self.role == self.Role.ISSUER
         usual = f"The credential is not {'issued' if is_issuer else 'wanted'}."

@@ -59,12 +59,8 @@ class NotedRow(models.Model):
         """Return its notes, for another object. Decrypts in each call."""
         return {
             "reference": self.reference,
-            "metadata": {**(self.unsealed_metadata() or {})},
+            "metadata": {**(vault.unseal(self, "metadata") or {})},
         }
-
-    def unsealed_metadata(self) -> dict[str, str] | None:
-        """Return the metadata, or None if there is none. Decrypts in each call."""
-        return vault.unseal(self, "metadata")
 
     def set_notes(self, notes: Notes | None) -> None:
         """Set the columns on this object, before saving. 400 `invalid_request`."""
@@ -74,7 +70,7 @@ class NotedRow(models.Model):
             self.reference = notes["reference"] or ""
         if "metadata" in notes:
             changes = notes["metadata"]
-            kept = {} if changes is None else self.unsealed_metadata() or {}
+            kept = {} if changes is None else vault.unseal(self, "metadata") or {}
             vault.seal(self, "metadata", merge_pairs(kept, changes) or None)
 
     @transactions.atomic()

@@ -18,8 +18,6 @@ from connections.api.serializers import (
     THREAD_ID,
     VERSIONS,
     ExchangeLinkParameters,
-    has_free_text,
-    was_started_by_link,
 )
 from connections.invitation_links import encoded_message
 from core.api.notes import (
@@ -257,14 +255,14 @@ class VerificationPolicyContract(
     createdAtUtc = serializers.DateTimeField()
     updatedAtUtc = serializers.DateTimeField()
 
-    def to_representation(self, policy: VerificationPolicy) -> dict[str, object]:
+    def read_members(self, policy: VerificationPolicy) -> dict[str, object]:
         return drop_nulls(
             policyId=str(policy.pk),
             **policy.unsealed_body(),
             createdAtUtc=format_utc(policy.created_at),
             updatedAtUtc=format_utc(policy.updated_at),
             reference=policy.reference or None,
-            metadata=policy.unsealed_metadata(),
+            metadata=vault.unseal(policy, "metadata"),
         )
 
 
@@ -391,7 +389,7 @@ class VerificationContract(NotesContract[Verification]):
     reason = serializers.CharField(required=False, help_text=REASON)
 
     def members_with_values(self, verification: Verification) -> tuple[str, ...]:
-        free = ("problem",) if has_free_text(verification) else ()
+        free = ("problem",) if verification.has_free_text else ()
         return self.value_members + free
 
     def get_proof(self, verification: Verification) -> Proof | None:
@@ -423,10 +421,8 @@ class VerificationContract(NotesContract[Verification]):
         return verification.unsealed_proposal()
 
     def get_verificationRequestData(self, verification: Verification) -> str | None:
-        connection = verification.live_connection
-        if connection and was_started_by_link(connection) and connection.has_messages:
-            return encoded_message(connection)
-        return None
+        link = verification.own_link
+        return encoded_message(link) if link and link.has_messages else None
 
     def get_walletLinks(self, verification: Verification) -> dict[str, str] | None:
         connection = verification.live_connection
@@ -435,10 +431,8 @@ class VerificationContract(NotesContract[Verification]):
         return None
 
     def get_verificationRequestUrl(self, verification: Verification) -> str | None:
-        connection = verification.live_connection
-        if connection and was_started_by_link(connection):
-            return connection.invitation_url
-        return None
+        link = verification.own_link
+        return link.invitation_url if link else None
 
     get_verificationUrl = get_verificationRequestUrl
 

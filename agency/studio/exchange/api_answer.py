@@ -7,7 +7,6 @@ from urllib.parse import quote
 from agency.studio.curl import Json
 from agency.studio.objects import MASK
 from agency.words.states import Subject
-from connections.api.serializers import has_free_text
 
 # The members whose texts are shown. All others are masked: a new member is no leak.
 READABLE = {
@@ -41,7 +40,7 @@ def masked_json(
     masked = mask_members(answer)
     if hides_invitation:
         masked |= {name: MASK for name in INVITATIONS if name in masked}
-    if has_free_text(row):
+    if row.has_free_text:
         masked["problem"] = MASK
     if not links:
         masked |= {name: MASK for name in LINKS if name in masked}

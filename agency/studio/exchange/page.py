@@ -32,7 +32,6 @@ from agency.words.states import (
     outcome_of,
     step_label,
 )
-from connections.api.serializers import was_started_by_link
 from connections.models import Connection
 from core.api.serializers import Contract
 from credentials.models import Credential
@@ -299,15 +298,11 @@ class ThreadPage(ExchangePage[Thread]):
         return is_asked and not self.row.wallet.is_organization
 
     def link(self) -> str:
-        """It is the link that the exchange began with.
-
-        Not the link by which its connection was made before.
-        """
-        connection = self.connection
-        if connection is None or not connection.is_open or self.has_ended():
+        """The link that the exchange began with, while it can be used."""
+        link = self.row.own_link
+        if link is None or not link.is_open or self.has_ended():
             return ""
-        is_its_own = was_started_by_link(connection)
-        return connection.invitation_url or "" if is_its_own else ""
+        return link.invitation_url or ""
 
     def reason(self) -> str | None:
         return self.row.unsealed_reason()

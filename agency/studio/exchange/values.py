@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from agency.words.states import Subject
-from connections.api.serializers import has_free_text
 from connections.didcomm.reasons import find_code
 from credentials.models import Credential
 from verifications.models import Verification
@@ -44,7 +43,7 @@ class Value:
 
 def free_texts(row: Subject, reason: str | None) -> list[Value]:
     """Why it ended, in words of a person or agent that are in no list of ours."""
-    problem = row.problem if has_free_text(row) else ""
+    problem = row.problem if row.has_free_text else ""
     texts = [text for text in (problem, reason) if text and not find_code(text)]
     return [Value("", REASON, text) for text in texts]
 

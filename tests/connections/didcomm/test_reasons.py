@@ -51,7 +51,7 @@ def test_a_report_of_any_agent_has_a_code(members, code):
     ("issuance-abandoned", "The other side ended the exchange."),
     ("message-parse-failure", "The other agent could not read the message."),
     ("quota_exceeded", "The other side has no room for more at present."),
-    (FREE, reasons.UNKNOWN), ("problem", reasons.UNKNOWN), ("", ""),
+    (FREE, reasons.UNKNOWN), ("problem", reasons.UNKNOWN),
 ])  # fmt: skip
 def test_words_are_ours_alone(problem, words):
     assert reasons.in_words(problem) == words

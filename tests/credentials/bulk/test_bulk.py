@@ -12,6 +12,7 @@ from django.utils import timezone
 
 from credentials.bulk import checking, issuing, results, retention
 from credentials.models import Bulk, BulkRow, Credential, Schema
+from tenants import vault
 from tenants.models import ApiKey, AuditEntry
 from tests.credentials.bulk.people import (
     json_lines,
@@ -230,7 +231,7 @@ def test_each_credential_gets_the_notes_of_its_row(faber, licence):
     of_lines = sent(faber, licence, json_lines(*rows), "application/x-ndjson")
     of_csv = sent(faber, licence, "name,year,reference\nBo,2,order 2\nCy,3,\n")
     waiting = BulkRow.objects.get(reference="order 1")
-    assert waiting.unsealed_metadata() == {"desk": "3"}
+    assert vault.unseal(waiting, "metadata") == {"desk": "3"}
     worker_issues()
     [offered] = faber.get("/credentials?reference=order 1")
     assert {name: offered[name] for name in notes} == notes
