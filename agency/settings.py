@@ -378,7 +378,7 @@ MIDDLEWARE = [
 API_MIDDLEWARE = [
     "agency.server.middleware.request_id",
     "agency.server.middleware.limited_waiting",
-    "agency.server.cors.Middleware",
+    "agency.server.cors.APIMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "agency.server.middleware.no_store",
     "agency.server.middleware.content_security_policy",

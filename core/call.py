@@ -14,8 +14,8 @@ from typing import Any
 
 
 class Call(threading.local):
-    # core/telemetry/logs.py: the id of the request, for log lines and new rows, and the
-    # id of the organization whose keys it has.
+    # agency/server/middleware.py: the id of the request, for log lines and new rows, and
+    # the id of the organization whose keys it has.
     request_id: str = ""
     tenant_id: Any = None
     # core/work/waiting.py: when all waits end, on the clock of monotonic().

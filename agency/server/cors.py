@@ -63,7 +63,7 @@ class Middleware(CorsMiddleware):
 
 
 class APIMiddleware(Middleware):
-    """For an application that has no pages. The routes, which are many, stay unread."""
+    """For what has no pages: the chain of the API, and the application of streams."""
 
     def is_enabled(self, request: HttpRequest) -> bool:
         return True

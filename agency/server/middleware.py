@@ -19,9 +19,10 @@ from uuid_utils.compat import uuid7
 
 from core.api.error_pages import database_away
 from core.api.exceptions import plain_error_response
+from core.call import this_call
 from core.database.base import is_caused_by_outage, is_outage
 from core.net.callers import client_address
-from core.telemetry import logs, metrics
+from core.telemetry import metrics
 from core.work.waiting import limit_waiting
 from tenants import request_log
 from tenants.models import ApiKey
@@ -47,12 +48,16 @@ def request_id(get_response: Next) -> Next:
     def middleware(request: Any) -> HttpResponseBase:
         request.id = new_request_id(request.headers.get("X-Request-Id", ""))
         started = time.monotonic()
+        outer = this_call.request_id, this_call.tenant_id
         # Authentication sets the organization.
-        with logs.of_request(request.id):
+        this_call.request_id, this_call.tenant_id = request.id, None
+        try:
             response = get_response(request)
             seconds = time.monotonic() - started
             log_request(request, response, seconds)
             note_call(request, response, seconds)
+        finally:
+            this_call.request_id, this_call.tenant_id = outer
         response["X-Request-Id"] = request.id
         return response
 

@@ -146,9 +146,10 @@ class WalletExchangeView(WalletView, ExchangeView[Row]):
 
     @property
     def row_conditions(self) -> dict[str, UUID | str]:
-        if own := self.own_wallet:
-            return {"wallet": own.pk, "role": self.held_role}
-        return super().row_conditions
+        wallet = self.wallet
+        if wallet.is_organization:
+            return {"wallet": wallet.pk, "role": self.held_role}
+        return {"wallet": wallet.pk}
 
     def list_where(self, query_class: type[ListQuery], **conditions: str) -> Response:
         """The response to a list of the exchanges to show that meet the conditions."""
@@ -167,7 +168,8 @@ class WalletExchangeView(WalletView, ExchangeView[Row]):
         if self.own_wallet:
             return find_in_scope(self.tenant.pk, connection_id)
         found = find_in_scope(self.tenant.pk, connection_id, self.kwargs["walletId"])
-        self._check_wallet(found)
+        if found is None:
+            self.wallet  # noqa: B018  # 404 if it is the wallet that there is not
         return found
 
     def find_exchange(self, pk: UUID, related: tuple[str, ...]) -> Row | None:
@@ -175,15 +177,9 @@ class WalletExchangeView(WalletView, ExchangeView[Row]):
             found = super().find_exchange(pk, related)
             return found if found and found.role == self.held_role else None
         found = exchange_by_id(self.model, (*related, "wallet")).first(pk)
-        if found:
-            wallet = found.wallet
-            names = (wallet.tenant_id, wallet.wallet_id)
-            if names != self.path_of_wallet or wallet.is_organization:
-                found = None
-        self._check_wallet(found)
-        return found
-
-    def _check_wallet(self, found: Connection | Exchange | None) -> None:
-        """If nothing was found, raise 404 if it is the wallet that there is not."""
-        if found is None:
-            self.wallet  # noqa: B018
+        if found and not found.wallet.is_organization:
+            named = self.tenant.pk, self.kwargs["walletId"]
+            if (found.wallet.tenant_id, found.wallet.wallet_id) == named:
+                return found
+        self.wallet  # noqa: B018  # 404 if it is the wallet that there is not
+        return None

@@ -23,7 +23,7 @@ from core.api.caller_cache import Caller
 from core.api.notes import NotesParameters, notes_in
 from core.api.serializers import Contract, sees_values
 from core.database.uuids import parse_uuid
-from core.errors import Conflict, Forbidden, Invalid, NoSuchObject
+from core.errors import AgencyError, Conflict, Forbidden, Invalid, NoSuchObject
 from core.version import API_VERSION
 from tenants import audit, idempotency
 from tenants.models import ApiKey, NotedRow, Scope, Tenant
@@ -177,7 +177,8 @@ class View(viewsets.ViewSet):
         """403 `missing_scope` unless the access token of the call has this scope; 409
         below the prefixes whose clients take a 403 for success.
         """
-        require_scope(self.token, scope, dialects.is_wallet_prefix(self.request))
+        if not self.token.has_scope(scope):
+            raise missing_scope(scope, dialects.is_wallet_prefix(self.request))
 
     def finalize_response(
         self, request: Request, response: Response, *args: str, **kwargs: str
@@ -274,7 +275,7 @@ class View(viewsets.ViewSet):
     def note_ignored(self, header: str, names: Iterable[str]) -> None:
         """Name them in the header and, if the request fails for 400, in its `errors`."""
         self.ignored += tuple(names)
-        if named := ignored_members.header_value(self.ignored):
+        if self.ignored and (named := ignored_members.header_value(self.ignored)):
             self.headers[header] = named
 
     def to_response(
@@ -353,11 +354,10 @@ def route(address: str, view: type[viewsets.ViewSet], **methods: str) -> URLPatt
     return path(address, view.as_view({**methods}))
 
 
-def require_scope(token: ApiKey, scope: str | None, as_conflict: bool = False) -> None:
-    """403 `missing_scope` unless this key may do what needs the scope. as_conflict: 409."""
-    if not token.has_scope(scope):
-        kind = Conflict if as_conflict else Forbidden
-        raise kind("missing_scope", MISSING_SCOPE.format(scope=scope))
+def missing_scope(scope: str | None, as_conflict: bool = False) -> AgencyError:
+    """403 `missing_scope`. as_conflict: 409."""
+    kind = Conflict if as_conflict else Forbidden
+    return kind("missing_scope", MISSING_SCOPE.format(scope=scope))
 
 
 def lock_for_token(token: ApiKey) -> None:

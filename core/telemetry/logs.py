@@ -47,17 +47,6 @@ def continue_request(found: str) -> Iterator[None]:
         this_call.request_id = outer
 
 
-@contextmanager
-def of_request(given: str) -> Iterator[None]:
-    """Give log lines and new rows of the block the id of this request, of nobody yet."""
-    outer = this_call.request_id, this_call.tenant_id
-    this_call.request_id, this_call.tenant_id = given, None
-    try:
-        yield
-    finally:
-        this_call.request_id, this_call.tenant_id = outer
-
-
 class RequestIdFilter(logging.Filter):
     def filter(self, record: logging.LogRecord) -> bool:
         # Django logs 4xx responses after the end of our middleware, which sets it.

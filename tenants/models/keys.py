@@ -257,10 +257,12 @@ class ApiKey(Record):
 
         secrets: by kind.
         """
+        digests = []
         for kind, secret in secrets.items():
             if not tokens.is_well_formed(secret, tokens.PREFIXES[kind]):
                 return []
-        return [tokens.digest_of(secret) for secret in secrets.values()]
+            digests.append(tokens.digest_of(secret))
+        return digests
 
     @property
     def is_live(self) -> bool:

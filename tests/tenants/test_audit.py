@@ -35,7 +35,7 @@ def test_an_entry_tells_who_what_which_whose_where_why_and_when(
     college, request_of_fay
 ):
     key = college.keys.first()
-    with logs.of_request("request-of-fay"):
+    with logs.continue_request("request-of-fay"):
         audit.record("key.revoked", key, by=request_of_fay, reason="It leaked.", days=3)
     entry = AuditEntry.objects.get()
     assert (entry.action, entry.tenant) == ("key.revoked", college)

@@ -88,11 +88,6 @@ class WalletView(View):
         found = _hosted_wallet.first(self.tenant.pk, wallet_id)
         return or_404(found, Wallet, wallet_id)
 
-    @property
-    def path_of_wallet(self) -> tuple[UUID, str]:
-        """What names the wallet: the key of the organization, and the id."""
-        return self.tenant.pk, self.kwargs["walletId"]
-
 
 def create_wallet(tenant: Tenant, body: dict[str, Any]) -> Wallet:
     wallet_id, owner = body.get("walletId"), body.get("ownerName", "")

@@ -7,7 +7,7 @@ from rest_framework.exceptions import AuthenticationFailed, ValidationError
 
 from core.api.authentication import TenantAuthentication
 from core.api.exceptions import errors_as_text, flatten_errors
-from core.api.views import require_scope
+from core.api.views import missing_scope
 from core.database.base import is_outage
 from core.errors import DatabaseAway, Invalid, Unauthorized
 from tenants.models import Scope
@@ -26,7 +26,8 @@ def authenticate_listener(request: ASGIRequest) -> Listener:
     """
     try:
         caller, token = TenantAuthentication().authenticate(request)
-        require_scope(token, Scope.READ)
+        if not token.has_scope(Scope.READ):
+            raise missing_scope(Scope.READ)
         # An empty parameter counts as absent.
         given = {name: value for name, value in request.GET.items() if value}
         if last := request.headers.get("Last-Event-ID"):
