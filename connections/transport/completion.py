@@ -5,9 +5,7 @@ delivery.py and return_route.py both need this.
 
 from typing import Any
 
-from connections.didcomm.message import Message
 from connections.messaging.models import OutboundMessage
-from connections.messaging.outbox import HostedMessage
 from connections.models import Connection
 from connections.protocols import connections_1_0, handshakes
 from core.work.leases import LostLease
@@ -24,14 +22,6 @@ def mark_sent(row: OutboundMessage, **changes: Any) -> None:
     if not row.finish(**({"body": None, "envelope": None} | changes)):
         raise LostLease
     if inviter:
-        handshakes.connect_inviter(inviter)
-
-
-def mark_handled(sent: HostedMessage, received: Message) -> None:
-    """Like mark_sent(), for a message that was handled before the commit."""
-    is_response = received.type == connections_1_0.RESPONSE
-    connection: Any = sent.connection
-    if is_response and connection and (inviter := connection.lock()):
         handshakes.connect_inviter(inviter)
 
 

@@ -272,8 +272,10 @@ def handle(key: Key, received: Message) -> None:
         ):
             return
         _check_or_bind_sender(connection, received)
-        handshakes.connect_inviter(connection)
-        did_rotate.on_key_used(connection, key, received.sender)
+        if connection.state == Connection.State.NEGOTIATING:
+            handshakes.connect_inviter(connection)
+        if connection.rotation_id or connection.their_former_key:
+            did_rotate.on_key_used(connection, key, received.sender)
         connection.record_formats(received)
     router.dispatch(connection, received)
 
