@@ -12,6 +12,11 @@ AREAS = {  # whose ids a path takes -> which paths
     PROVIDER: PROVIDER,
     "": f"(?!{PROVIDER}|.*{re.escape(WALLET)})",
 }
+# Their bodies are those of createVerificationPolicy, of which all cases are tried.
+OF_KNOWN_BODIES = [
+    "sendVerificationFromParameters",
+    "replaceVerificationFromParameters",
+]
 UNKNOWN = "0196f3a2-2222-7000-8000-000000000001"
 HITS = 0.8  # of the ids are ones that exist
 
@@ -62,8 +67,14 @@ def configuration(*rules):
                 dictionaries[key] = {
                     "values": [*values, *as_list(theirs[name]), UNKNOWN]
                 }
-    # What it learns from the sentences of errors, it takes for rules of the schema.
-    phases = {"fuzzing": {"error-feedback": {"enabled": False}}}
+    twins = {"include-operation-id": OF_KNOWN_BODIES}
+    operations.append(twins | {"phases": {"coverage": {"enabled": False}}})
+    phases = {
+        # What it learns from the sentences of errors, it takes for rules of the schema.
+        "fuzzing": {"error-feedback": {"enabled": False}},
+        # One place refuses all that a path has not.
+        "coverage": {"unexpected-methods": ["TRACE"]},
+    }
     parts = {"dictionaries": dictionaries, "operations": operations, "phases": phases}
     return "\n".join(f"{name} = {toml(value)}" for name, value in parts.items())
 

@@ -19,7 +19,7 @@ pytestmark = [
     pytest.mark.timeout(900),
 ]
 SEED = os.environ.get("FUZZ_SEED", "20")
-EXAMPLES = os.environ.get("FUZZ_EXAMPLES", "10")
+EXAMPLES = os.environ.get("FUZZ_EXAMPLES", "5")
 PHASES = os.environ.get("FUZZ_PHASES", "examples,coverage,fuzzing,stateful")
 CHECKS = (
     "not_a_server_error",
