@@ -31,7 +31,7 @@ from tests.support.processes import eventually, processes
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 TO_SEE, TO_HEAL = 60, 90  # seconds; so long a fault may take at most
-PAUSE = 0.5  # seconds between two steps of a pair: the queues are not what is tried
+PAUSE = 1.0  # seconds between two steps of a pair: the queues are not what is tried
 METRICS_TOKEN = "for-prometheus"
 CLOCK_LIBRARY = Path("/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1")
 GENESIS = Path(fixtures.__file__).with_name("indy_genesis.txt")
