@@ -261,6 +261,9 @@ def drop_nulls(**members: Value | None) -> dict[str, Value]:
 def format_utc(moment: datetime | None) -> str | None:
     """Return a time in UTC as `2026-01-31T08:00:00.000000Z`, or None for None.
 
-    It must be in UTC already, as the database returns it: nothing is converted.
+    It must be in UTC already, as the database returns it: nothing is converted. The
+    year has four digits, which strftime() does not promise.
     """
-    return moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ") if moment else None
+    if moment is None:
+        return None
+    return moment.isoformat(timespec="microseconds").removesuffix("+00:00") + "Z"

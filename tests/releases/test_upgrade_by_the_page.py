@@ -99,7 +99,7 @@ class Load:
             for name in STEPS:
                 with contextlib.suppress(Refused):  # its message is on its way
                     getattr(pair, name)()
-                time.sleep(0.1)
+                time.sleep(0.5)  # else most of the machine were theirs
 
         return do_steps
 

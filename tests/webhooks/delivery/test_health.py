@@ -140,6 +140,12 @@ def test_enabled_again_it_recovers_what_it_lost(faber, receiver, disabled):
     assert not {"recoveringSinceUtc", "lostSinceUtc", "disabledReason"} & set(now)
 
 
+def test_a_year_has_four_digits(faber, broken):
+    since = {"since": "0383-12-16T00:00:00Z"}
+    answer = faber.post(f"/webhooks/{broken['id']}/recover", since)
+    assert answer["recoveringSinceUtc"] == "0383-12-16T00:00:00.000000Z"
+
+
 def test_only_failures_since_then_are_recovered(faber, receiver, broken):
     receiver.answers(200)
     give_up()
