@@ -32,7 +32,7 @@ from wallets.models import Key, Wallet
 
 NAME, CITY = "Zenobia Quillfeather", "Ulthar-upon-Skai"
 OTHER_NAME, WANTED = "Balthazar Nightingale", "Unobtainium-4711"
-OPEN_NAME, AGE = "Cassiopeia Wintergreen", "731946"
+OPEN_NAME, AGE = "Cassiopeia Wintergreen", "1731946208"
 WISH, COMMENT = "Thelonius Featherstonehaugh", "Ultramarine-Whisper-88"
 WORDS = (NAME, CITY, OTHER_NAME, WANTED, OPEN_NAME, AGE, WISH, COMMENT)
 

@@ -3,10 +3,11 @@
 from django.db import connection
 
 from credentials.models import Credential
+from tests.fixtures import Ledger
 from tests.support.presentations import attribute, predicate
 from tests.support.steps import step
 from verifications.models import Verification
-from verifications.present_proof.candidates import FIRST_BATCH
+from verifications.present_proof.candidates import FIRST_BATCH, build_candidates
 
 NAMED, OF_AGE = [attribute("name")], predicate("age", ">=", 18)
 # Copies with later ids. They cannot be decrypted, as each value is bound to its row.
@@ -71,3 +72,8 @@ def test_the_one_that_fits_is_found_behind_the_first_batch(
     asked = faber.asks(alice, attributes=NAMED, predicates=[OF_AGE])
     alice.auto_selects()
     assert is_found_valid(faber, asked)
+
+
+def test_a_card_that_the_ledger_does_not_know_is_no_candidate():
+    held = Credential(schema_id="gone", definition_id="gone")
+    assert build_candidates([held], Ledger()) == []
