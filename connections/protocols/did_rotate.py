@@ -89,19 +89,21 @@ def receive_problem(connection: Connection, message: Message) -> None:
     if message.thread_id and message.thread_id == connection.rotation_id:
         key = connection.other_key
         assert key, "a rotation is pending"
-        _end_rotation(connection, other_key=None)
-        key.retire()
+        if _end_rotation(connection, other_key=None):
+            key.retire()
 
 
-def _end_rotation(connection: Connection, **changes: Any) -> None:
+def _end_rotation(connection: Connection, **changes: Any) -> bool:
     """Update the keys, unless another process has already ended this rotation."""
     rows = Connection.objects.filter(
         pk=connection.pk, rotation_id=connection.rotation_id
     )
     changes |= {"rotation_id": "", "updated_at": timezone.now()}
-    if rows.update(**changes):
-        for name, value in changes.items():
-            setattr(connection, name, value)
+    if not rows.update(**changes):
+        return False
+    for name, value in changes.items():
+        setattr(connection, name, value)
+    return True
 
 
 @handles(ROTATE)
