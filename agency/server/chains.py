@@ -17,7 +17,7 @@ from django.http.response import HttpResponseBase
 from django.urls import get_resolver
 from django.utils.module_loading import import_string
 
-from core.api.exceptions import wants_html
+from core.api.negotiation import wants_html
 
 
 @cache

@@ -16,7 +16,8 @@ from django.views.decorators.http import require_safe
 from connections import invitation_links, link_expiry
 from connections.api import qr_codes
 from connections.models import Connection
-from core.api.exceptions import plain_error_response, wants_html
+from core.api.exceptions import plain_error_response
+from core.api.negotiation import wants_html
 
 
 class WalletRedirect(HttpResponse):

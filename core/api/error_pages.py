@@ -11,12 +11,8 @@ from django.shortcuts import render
 from django.template.loader import render_to_string
 
 from core.api import hints
-from core.api.exceptions import (
-    CODES,
-    plain_error_response,
-    set_retry_after,
-    wants_html,
-)
+from core.api.exceptions import CODES, plain_error_response, set_retry_after
+from core.api.negotiation import wants_html
 from core.database.base import is_caused_by_outage
 from core.errors import DatabaseAway
 

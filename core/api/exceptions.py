@@ -12,7 +12,7 @@ from typing import TypeAlias, TypedDict
 from django.conf import settings
 from django.core.exceptions import ValidationError as CoreValidationError
 from django.db import DataError
-from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.http import Http404, HttpResponse, JsonResponse
 from rest_framework import exceptions
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -193,8 +193,3 @@ def flatten_errors(detail: Detail, path: str = "") -> dict[str, list[str]]:
 def errors_as_text(fields: dict[str, list[str]]) -> str:
     texts = (f"{name}: {' '.join(sentences)}" for name, sentences in fields.items())
     return " ".join(texts)[:1000]
-
-
-def wants_html(request: HttpRequest) -> bool:
-    """Return whether the client accepts text/html by name, as browsers do."""
-    return "text/html" in request.headers.get("Accept", "").lower()

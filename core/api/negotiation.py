@@ -1,11 +1,12 @@
 """Request bodies are JSON under any content type; responses are JSON whatever Accept
-says.
+says. What has pages too asks wants_html().
 """
 
 import json
 from collections.abc import Iterable, Mapping
 from typing import IO
 
+from django.http import HttpRequest
 from rest_framework import exceptions
 from rest_framework.negotiation import BaseContentNegotiation
 from rest_framework.parsers import BaseParser
@@ -16,6 +17,11 @@ from core.text import bounded_json
 from core.text.bounded_json import JSON
 
 FORM_TYPES = ("application/x-www-form-urlencoded", "multipart/form-data")
+
+
+def wants_html(request: HttpRequest) -> bool:
+    """Return whether the client accepts text/html by name, as browsers do."""
+    return "text/html" in request.headers.get("Accept", "").lower()
 
 
 class AlwaysJSON(BaseContentNegotiation):

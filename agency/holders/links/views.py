@@ -24,7 +24,7 @@ from agency.words.reasons import causes_of
 from connections import invitation_links
 from connections.api import links as link_messages
 from connections.didcomm import message
-from core.api.exceptions import wants_html
+from core.api.negotiation import wants_html
 from tenants import branding
 from verifications.models import Verification
 

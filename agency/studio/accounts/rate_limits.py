@@ -13,7 +13,8 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import ResolverMatch
 
-from core.api.exceptions import plain_error_response, wants_html
+from core.api.exceptions import plain_error_response
+from core.api.negotiation import wants_html
 from core.telemetry import metrics
 
 RATE_LIMITED_ACTIONS = {  # by route: the rate limit that allauth checks first
