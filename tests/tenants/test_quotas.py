@@ -349,8 +349,8 @@ def test_what_does_not_count_is_not_read(faber, quota, label, index):
     with transaction.atomic(), connection.cursor() as cursor:
         found = connection.introspection.get_constraints(cursor, table)
         for name, one in found.items():
-            # With few rows it is as good as the one that is wanted.
-            if one["columns"] == ["tenant_id"] and one["index"] and name != index:
+            # With few rows any other is as good as the one that is wanted.
+            if one["index"] and not one["unique"] and name != index:
                 cursor.execute(f'DROP INDEX "{name}"')
         cursor.execute("SET LOCAL enable_seqscan = off")
         plan = quota.rows_of(label, faber.tenant.pk).order_by()[:2].explain()
