@@ -7,7 +7,7 @@ import os
 import sys
 
 from django.core.exceptions import ImproperlyConfigured
-from django.core.management import BaseCommand, execute_from_command_line
+from django.core.management import execute_from_command_line
 from django.db import OperationalError
 from psycopg.errors import LockNotAvailable
 
@@ -16,9 +16,6 @@ from core.database.base import is_outage
 
 # All other commands of Django end by themselves.
 SERVICES = {"deliver", "runserver", "testserver"}
-# They run Django's checks first. For other commands that would take longer than all
-# else, as it loads the routes.
-JUDGES = {"makemigrations", "migrate", "runserver"}
 
 
 def run_command(name: str) -> None:
@@ -28,8 +25,6 @@ def run_command(name: str) -> None:
         os.environ.update(read_run_environment())
     if name not in SERVICES:
         os.environ.setdefault("ONE_OFF_COMMAND", "1")
-    if name not in JUDGES:
-        BaseCommand.requires_system_checks = []
     try:
         execute_from_command_line(sys.argv)
     except ImproperlyConfigured as error:

@@ -9,6 +9,7 @@ from agency.ops.backups.writing import make_backup
 
 class Command(BaseCommand):
     help = "Write a backup to a new folder. The services may run meanwhile."
+    requires_system_checks = []
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("folder", type=Path, help="a folder that does not exist")

@@ -12,6 +12,7 @@ class Command(BaseCommand):
         "Refuse all cursors of the event feed that were given before, and forget all "
         "spare keys, because the database was restored to an earlier state."
     )
+    requires_system_checks = []
 
     def handle(self, **options: str | int | bool | None) -> None:
         with transactions.atomic():

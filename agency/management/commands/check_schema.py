@@ -8,6 +8,7 @@ from core.version import __version__
 
 class Command(BaseCommand):
     help = "Compare the tables of the database with those that this version needs."
+    requires_system_checks = []
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument(

@@ -16,6 +16,7 @@ ACTOR = audit.actor_of_command("deletion")
 
 class Command(BaseCommand):
     help = "Show, undo or end the deletion that an organization's key asked for."
+    requires_system_checks = []
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("organization", help="its tenantId")

@@ -25,6 +25,7 @@ class Command(BaseCommand):
         "Deliver what is due, without a broker: messages of wallets and agents, and "
         "calls of webhooks."
     )
+    requires_system_checks = []
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument(

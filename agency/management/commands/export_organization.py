@@ -19,6 +19,7 @@ class Command(BaseCommand):
         "Write an organization with its keys and records to a file that is sealed by "
         "AGENCY_MOVE_KEY. Can be interrupted and repeated."
     )
+    requires_system_checks = []
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("organization", help="its tenantId")

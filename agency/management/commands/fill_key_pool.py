@@ -8,6 +8,7 @@ from wallets import key_generator, key_queue
 
 class Command(BaseCommand):
     help = "Make the spare keys that are missing in the pool, one at a time."
+    requires_system_checks = []
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument(

@@ -11,6 +11,7 @@ from credentials.models import NameKey
 
 class Command(BaseCommand):
     help = "Store what finds people by names that were stored without it."
+    requires_system_checks = []
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument(

@@ -13,6 +13,7 @@ class Command(BaseCommand):
         "Import all of an organization from a file of export_organization, or "
         "nothing. Can be interrupted and repeated."
     )
+    requires_system_checks = []
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("file", type=Path)

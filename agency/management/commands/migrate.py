@@ -34,8 +34,6 @@ ORDER BY seconds DESC NULLS LAST LIMIT 3
 
 
 class Command(migrate.Command):
-    requires_system_checks = "__all__"  # also of another command (django_commands.py)
-
     def add_arguments(self, parser: CommandParser) -> None:
         super().add_arguments(parser)
         parser.add_argument(

@@ -10,6 +10,7 @@ from tenants import audit
 
 class Command(BaseCommand):
     help = "Remove all second factors and recovery codes of a person."
+    requires_system_checks = []
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("email", help="mail address of the account")

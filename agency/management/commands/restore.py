@@ -13,6 +13,7 @@ class Command(BaseCommand):
         "Restore a backup into the empty database of DATABASE_URL and into the "
         "storage. The services must be stopped."
     )
+    requires_system_checks = []
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("folder", type=Path, help="of manage.py backup")

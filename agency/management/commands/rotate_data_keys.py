@@ -28,6 +28,7 @@ class Command(BaseCommand):
         "Seal every value again with a new data key, while the service runs. Can be "
         "interrupted and repeated: an unfinished rotation is continued."
     )
+    requires_system_checks = []
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument(

@@ -12,6 +12,7 @@ class Command(BaseCommand):
         "Restore a backup into a new database beside that of DATABASE_URL, open every "
         "sealed value and tails file, and drop that database."
     )
+    requires_system_checks = []
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("folder", type=Path, help="of manage.py backup")

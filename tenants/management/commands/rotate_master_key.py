@@ -18,6 +18,7 @@ class Command(BaseCommand):
         "AGENCY_OLD_MASTER_KEY, and every process knows both. Can be interrupted and "
         "repeated."
     )
+    requires_system_checks = []
 
     def handle(self, **options: str | int | bool | None) -> None:
         """Put the new master key in force, then wrap the older data keys in batches.

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from django.core.management import get_commands, load_command_class
 
 from agency.command_line import processes
 from agency.devtools.supervisor import read_procfile
@@ -63,6 +64,17 @@ def test_starting_a_process_does_not_load_the_product_twice() -> None:
 def test_a_command_does_not_load_the_routes() -> None:
     loaded = modules_of("verify_keys")
     assert "tenants.sealed_columns" in loaded and "agency.urls" not in loaded
+
+
+def test_of_our_commands_only_migrate_runs_the_checks_of_django() -> None:
+    """They load the routes, which takes longer than all else that a command loads."""
+    ours = {
+        name: load_command_class(app, name)
+        for name, app in get_commands().items()
+        if app.partition(".")[0] in ("agency", "tenants")
+    }
+    checked = {name for name, one in ours.items() if one.requires_system_checks}
+    assert len(ours) > 20 and checked == {"migrate"}
 
 
 def test_compose_keeps_data_in_volumes_and_secrets_out_of_the_file() -> None:

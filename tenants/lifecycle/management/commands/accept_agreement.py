@@ -14,6 +14,7 @@ from tenants.models import Network
 
 class Command(BaseCommand):
     help = "Show the agreement of a network and accept it for the agency."
+    requires_system_checks = []
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("network", help="its id")

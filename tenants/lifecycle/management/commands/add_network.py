@@ -19,6 +19,7 @@ SEED_VARIABLE = "ENDORSER_SEED"
 
 class Command(BaseCommand):
     help = "Add an Indy network, or change what is given of one."
+    requires_system_checks = []
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--id", required=True, help="networkId in the API")

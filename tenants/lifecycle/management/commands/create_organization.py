@@ -17,6 +17,7 @@ from tenants.lifecycle.provisioning import (
 
 class Command(BaseCommand):
     help = "Create an organization. Its keys are printed now and cannot be read again."
+    requires_system_checks = []
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("name", help="shown to holders")
