@@ -185,13 +185,17 @@ def is_refused(tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "part", [OPENING[-1], BULK[-1], CLOSING[-1]], ids=lambda part: part.table
+    "part",
+    [OPENING[-1], BULK[-1], CLOSING[-1], OPENING[0]],
+    ids=lambda part: part.table,
 )
 def test_a_row_of_somebody_else_is_refused(file, is_refused, part, tmp_path):
-    """One of each step of an import. The next test tries all parts."""
+    """One of each step of an import, and of the part that has one row or none. The next
+    test tries all parts.
+    """
     theirs = MoveFile(tmp_path / "theirs").rows(part)
     file.rows(part).blocks.append(theirs.blocks[0])
-    is_refused(file, "foreign_row")
+    is_refused(file, "file_damaged" if part == OPENING[0] else "foreign_row")
 
 
 class Taken(Exception):
