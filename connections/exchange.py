@@ -115,7 +115,7 @@ class Exchange(EventSource, NotedRow):
     @property
     def has_free_text(self) -> bool:
         """Whether its `problem` is a text of a stranger, in no list of ours."""
-        return bool(self.problem) and self.problem_in_words == reasons.UNKNOWN
+        return self.problem_in_words == reasons.UNKNOWN
 
     def unsealed_reason(self) -> str | None:
         return vault.unseal(self, "reason")

@@ -9,7 +9,7 @@ from typing import NotRequired, TypedDict
 from connections.didcomm.formats import PROOF_PROPOSAL, attachment_of, format_of
 from connections.didcomm.message import Message
 from core.errors import Invalid, PeerError
-from core.text.bounded_json import JSON
+from core.text.bounded_json import JSON, Members
 from verifications.proofs import proof_policy
 from verifications.proofs.policy import (
     NO_REQUIREMENT,
@@ -38,7 +38,7 @@ DEFAULT_VERSION = "1.0"
 REQUEST_DEFAULTS = {"name": DEFAULT_NAME, "version": DEFAULT_VERSION, "nonce": "1"}
 MAX_TEXT_LENGTH = 10_000
 # Of an attribute or a predicate: texts, and a `threshold` that may be anything.
-Entry = dict[str, JSON]
+Entry = Members
 
 
 class Preview(TypedDict):

@@ -13,7 +13,7 @@ from typing import Any
 
 from core.errors import PeerError
 from core.text import bounded_json
-from core.text.bounded_json import JSON
+from core.text.bounded_json import JSON, Members
 from core.work.prepared_results import PreparedResults
 
 PREFIX = "https://didcomm.org/"
@@ -41,7 +41,7 @@ NOT_IN_BOTH_ALPHABETS = {
     ord(character): f"\\u{ord(character):04x}" for character in "~>?\x7f"
 }
 # A message as it is written, with `@type` and `@id`.
-Body = dict[str, JSON]
+Body = Members
 
 
 @dataclass(frozen=True)

@@ -5,10 +5,10 @@ What the library alone reads has no members here: it is an Opaque.
 
 from typing import NotRequired, TypedDict
 
-from core.text.bounded_json import JSON
+from core.text.bounded_json import Members
 
 # Of the library: keys, requests, metadata, presentations, states.
-Opaque = dict[str, JSON]
+Opaque = Members
 
 
 class SchemaBody(TypedDict):
