@@ -123,9 +123,9 @@ class Exchange(EventSource, NotedRow):
     def sealed_reason(self, reason: str | None) -> bytes | None:
         return vault.sealed_value(self, "reason", reason or None)
 
-    def event_data(self, wallet: Any) -> dict[str, Any]:
-        data = super().event_data(wallet)
-        return data | {"thread_id": self.thread_id, "format": str(self.format)}
+    @property
+    def event_members(self) -> dict[str, Any]:
+        return {"thread_id": self.thread_id, "format": str(self.format)}
 
     @property
     def live_connection(self) -> Connection | None:

@@ -1,12 +1,13 @@
 """Example events, for developers to test their receivers."""
 
 from django.db import transaction
+from django.db.models.expressions import RawSQL
 from uuid_utils.compat import uuid7
 
 from webhooks.delivery.endpoints import Webhook
 from webhooks.delivery.models import Delivery
-from webhooks.events.emit import notify_delivery_worker
-from webhooks.events.models import Event
+from webhooks.events.emit import build_body, notify_delivery_worker
+from webhooks.events.models import TRANSACTION_SQL, Event
 from webhooks.events.types import CLIENTS, INTERFACE, Type, object_type_of
 
 
@@ -34,7 +35,9 @@ def send_example(webhook: Webhook, message_type: str) -> Delivery:
     if message_type in CLIENTS and message_type not in INTERFACE:
         wallet_id = str(uuid7())  # these types exist in hosted wallets only
         data |= {"wallet_id": wallet_id, "WalletId": wallet_id}
-    event.save_with_body(data, example=True)
+    event.body = build_body(event, data, example=True)
+    event.transaction_id = RawSQL(TRANSACTION_SQL, [event.object_key])
+    event.save(force_insert=True)
     Delivery.build(event, webhook.pk).save(force_insert=True)
     transaction.on_commit(notify_delivery_worker)
     return Delivery.objects.select_related("event").get(event=event, webhook=webhook)

@@ -1,5 +1,6 @@
 """Emit events: a row that changes writes its event in the same transaction."""
 
+import json
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
@@ -120,7 +121,12 @@ class EventSource(Record):
             data |= {"wallet_id": wallet.wallet_id, "WalletId": wallet.wallet_id}
         if isinstance(self, NotedRow) and self.reference:
             data["reference"] = self.reference
-        return data
+        return data | self.event_members
+
+    @property
+    def event_members(self) -> dict[str, JSON]:
+        """What else the body's `data` says of objects of this kind."""
+        return {}
 
     @property
     def is_locked(self) -> bool:
@@ -163,9 +169,22 @@ def emit_event(
     The worker is notified after the commit.
     """
     require_known_server()
-    event.build_body(data, **({"state": state} if state else {}))
+    event.body = build_body(event, data, **({"state": state} if state else {}))
     if count_rows(EMIT_SQL, _emit_parameters(event)):
         transaction.on_commit(notify_delivery_worker)
+
+
+def build_body(event: Event, data: Mapping[str, JSON], **members: JSON) -> str:
+    """Return the body of the calls: the fields of the event, `data` and `members`."""
+    common = {
+        "message_type": str(event.type),
+        "object_id": event.object_id,
+        "object_type": event.object_type,
+        "event_id": str(event.pk),
+        "sequence": event.sequence,
+        "created_at": event.created_at.strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
+    }
+    return json.dumps(common | {"data": data} | members)
 
 
 def _emit_parameters(event: Event) -> Columns:

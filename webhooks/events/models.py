@@ -1,13 +1,8 @@
 """Events: one row per change of an object, written in the same transaction."""
 
-import json
-from collections.abc import Mapping
-
 from django.db import models
-from django.db.models.expressions import RawSQL
 from django.utils import timezone
 
-from core.text.bounded_json import JSON
 from tenants.models import Record, Tenant
 from webhooks.events.types import Type
 
@@ -62,24 +57,6 @@ class Event(Record):
 
     def __str__(self) -> str:
         return f"{self.type} {self.object_id}"
-
-    def build_body(self, data: Mapping[str, JSON], **members: JSON) -> None:
-        """Build the body from the fields, `data` and `members`."""
-        common = {
-            "message_type": str(self.type),
-            "object_id": self.object_id,
-            "object_type": self.object_type,
-            "event_id": str(self.pk),
-            "sequence": self.sequence,
-            "created_at": self.created_at.strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
-        }
-        self.body = json.dumps(common | {"data": data} | members)
-
-    def save_with_body(self, data: Mapping[str, JSON], **members: JSON) -> None:
-        """Build the body and insert the row. See emit.py for the usual way."""
-        self.build_body(data, **members)
-        self.transaction_id = RawSQL(TRANSACTION_SQL, [self.object_key])
-        self.save(force_insert=True)
 
     @property
     def message_id(self) -> str:
