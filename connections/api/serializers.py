@@ -511,7 +511,7 @@ def with_delivery_states(rows: Iterable[BasicMessage]) -> list[BasicMessage]:
 class BasicMessageRecord(Contract[BasicMessage]):
     """A message in a list."""
 
-    value_members = ("text",)
+    value_members = sealed_members = ("text",)
     value_kind = "messages"
 
     columns = (
@@ -540,20 +540,14 @@ class BasicMessageRecord(Contract[BasicMessage]):
     def get_typeName(self, message: BasicMessage) -> str:
         return "BasicMessageRecord"
 
-    def get_text(self, message: BasicMessage) -> str:
-        return message.unseal_text()
-
 
 class BasicMessageContract(Contract[BasicMessage]):
     """A message read by its id."""
 
-    value_members = ("text",)
+    value_members = sealed_members = ("text",)
     value_kind = "messages"
 
     connectionId = serializers.CharField(source="connection.connection_id")
     timestamp = serializers.DateTimeField(source="sent_at")
     text = serializers.CharField()
     direction = serializers.ChoiceField(DIRECTIONS)
-
-    def get_text(self, message: BasicMessage) -> str:
-        return message.unseal_text()

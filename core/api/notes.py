@@ -13,7 +13,6 @@ from core.api.pagination import ListQuery
 from core.api.serializers import METADATA, Contract, FieldOptions, Parameters
 from core.errors import Invalid
 from core.text.bounded_json import JSON
-from tenants import vault
 from tenants.models import NotedRow, Notes
 from tenants.models.notes import MAX_PAIRS, MAX_REFERENCE, merge_pairs
 
@@ -135,15 +134,13 @@ class NotesContract(Contract[Noted]):
     """A response with the notes of a NotedRow."""
 
     value_members: tuple[str, ...] = (METADATA,)
+    sealed_members: tuple[str, ...] = (METADATA,)
     last_members = ("reference", METADATA)
 
     reference = serializers.CharField(required=False, help_text=REFERENCE)
     metadata = serializers.DictField(
         child=serializers.CharField(), required=False, help_text=PAIRS
     )
-
-    def get_metadata(self, row: Noted) -> dict[str, str] | None:
-        return vault.unseal(row, "metadata")
 
 
 class NotesQuery(ListQuery):

@@ -4,7 +4,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from operator import attrgetter
 from typing import Any, NamedTuple, TypedDict, TypeVar, Unpack
 
@@ -15,6 +15,7 @@ from rest_framework.utils.serializer_helpers import BindingDict
 
 from core.api import hints
 from core.text.bounded_json import JSON
+from tenants import vault
 from tenants.models import ApiKey, Scope
 
 RESERVED_WORDS = {
@@ -66,9 +67,10 @@ class Contract(serializers.Serializer[Shown]):
     from.
 
     A value is what the method `get_<field>(obj)` returns or, without such a method,
-    the attribute that `source` names (or that has the field's name). Members stand in
-    the order of the fields, but for `last_members`. None is left out, and so is an
-    attribute that is an empty text where the field is optional.
+    the attribute that `source` names (or that has the field's name), unsealed if it is
+    one of `sealed_members`. Members stand in the order of the fields, but for
+    `last_members`. None is left out, and so is an attribute that is an empty text where
+    the field is optional.
 
     A serializer of REST framework binds a copy of each field for each response, which
     costs more than all the rest. This one prepares its members once for each class.
@@ -80,6 +82,7 @@ class Contract(serializers.Serializer[Shown]):
     # audit log. A key without the scope `values` does not get them.
     value_members: tuple[str, ...] = ()
     value_kind = ""
+    sealed_members: tuple[str, ...] = ()  # sealed columns of the same names
     last_members: tuple[str, ...] = ()  # those that a response ends with
     _members: tuple[Member, ...] = ()
 
@@ -92,6 +95,10 @@ class Contract(serializers.Serializer[Shown]):
             write = _writer_of(field)
             if method := getattr(cls, f"get_{name}", None):
                 members.append(Member(name, method, True, write))
+                continue
+            if name in cls.sealed_members:
+                unseal = partial(vault.unseal, column=name)
+                members.append(Member(name, unseal, False, write))
                 continue
             if write is str and not field.required:
                 write = _write_optional_text

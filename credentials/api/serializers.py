@@ -40,7 +40,6 @@ from core.api.serializers import (
 from core.text.bounded_json import JSON
 from credentials import messages
 from credentials.issue_credential import proposal_messages
-from credentials.messages import Proposal
 from credentials.models import (
     Credential,
     CredentialDefinition,
@@ -693,6 +692,7 @@ class CredentialContract(NotesContract[Credential]):
         "values", "proposal", "offerData", "reason", "recipientName", METADATA,
     )  # fmt: skip
     value_kind = "credentials"
+    sealed_members = ("values", "proposal", "reason", METADATA)
 
     credentialId = serializers.CharField(source="pk")
     state = serializers.ChoiceField(STATES)
@@ -770,12 +770,6 @@ class CredentialContract(NotesContract[Credential]):
 
     get_IssuedAtUtc = get_issuedAtUtc
 
-    def get_values(self, credential: Credential) -> dict[str, str] | None:
-        return credential.unsealed_values()
-
-    def get_proposal(self, credential: Credential) -> Proposal | None:
-        return credential.unsealed_proposal()
-
     def get_revocationRegistryId(self, credential: Credential) -> str | None:
         is_issuer = credential.role == Credential.Role.ISSUER
         return (credential.revocation_registry_id or None) if is_issuer else None
@@ -783,6 +777,3 @@ class CredentialContract(NotesContract[Credential]):
     def get_revocationIndex(self, credential: Credential) -> int | None:
         is_issuer = credential.role == Credential.Role.ISSUER
         return credential.revocation_index if is_issuer else None
-
-    def get_reason(self, credential: Credential) -> str | None:
-        return credential.unsealed_reason()

@@ -348,6 +348,7 @@ class VerificationContract(NotesContract[Verification]):
     )  # fmt: skip
 
     value_members = ("proof", "proposal", "reason", METADATA)
+    sealed_members = ("policy", "reason", METADATA)
     value_kind = "proofs"
 
     verificationId = serializers.CharField(source="pk")
@@ -414,9 +415,6 @@ class VerificationContract(NotesContract[Verification]):
             for cause in causes
         ] or None
 
-    def get_policy(self, verification: Verification) -> dict[str, JSON]:
-        return vault.unseal(verification, "policy")
-
     def get_proposal(self, verification: Verification) -> dict[str, JSON] | None:
         return verification.unsealed_proposal()
 
@@ -435,9 +433,6 @@ class VerificationContract(NotesContract[Verification]):
         return link.invitation_url if link else None
 
     get_verificationUrl = get_verificationRequestUrl
-
-    def get_reason(self, verification: Verification) -> str | None:
-        return verification.unsealed_reason()
 
 
 class VerificationResult(Contract[Verification]):

@@ -18,7 +18,6 @@ from core.api.serializers import (
 )
 from core.net import addresses
 from core.text.bounded_json import JSON
-from tenants import vault
 from webhooks.events.types import Type
 from webhooks.models import Attempt, Delivery, Webhook
 
@@ -161,10 +160,9 @@ class WebhookContract(Contract[Webhook]):
 class NewWebhookContract(WebhookContract):
     """A webhook that was just made, with the secret that signs its calls: it is shown once."""
 
-    secret = serializers.CharField()
+    sealed_members = ("secret",)
 
-    def get_secret(self, webhook: Webhook) -> str:
-        return vault.unseal(webhook, "secret")
+    secret = serializers.CharField()
 
 
 class WebhookSecretContract(Contract[tuple[str, datetime]]):
@@ -237,15 +235,14 @@ class DeliveryContract(Contract[Delivery]):
 class AttemptContract(Contract[Attempt]):
     """One call: `answer` is the beginning of what the address answered."""
 
+    sealed_members = ("answer",)
+
     number = serializers.IntegerField()
     startedAtUtc = serializers.DateTimeField(source="started_at")
     durationMs = serializers.IntegerField(source="duration_ms")
     statusCode = serializers.IntegerField(source="status_code", required=False)
     error = serializers.CharField(required=False)
     answer = serializers.CharField(required=False)
-
-    def get_answer(self, attempt: Attempt) -> str | None:
-        return vault.unseal(attempt, "answer")
 
 
 class DeliveryWithAttemptsContract(DeliveryContract):
