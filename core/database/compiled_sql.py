@@ -1,17 +1,20 @@
 """SQL that Django builds once: hot statements are executed with new parameters only.
 
+What they return are rows made without Django's constructor (Row).
+
 Building the SQL of a query takes Django longer than PostgreSQL takes to execute it. A
 CompiledQuery keeps what Django's own compiler has made of a queryset; `insert_row` and
 `update_rows` keep theirs by model and columns. The results are those of the ORM:
 tests/core/test_compiled_sql.py compares each of them.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property, lru_cache
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Self, TypeVar
 from uuid import UUID
 
 from django.db import IntegrityError, connection, models, transaction
+from django.db.models.base import ModelState
 from django.db.models.query import get_related_populators
 from psycopg import Binary
 from psycopg.rows import TupleRow
@@ -22,7 +25,7 @@ from core.database import shortcuts
 from core.database.base import count_rows, fetch_rows
 from core.database.columns import ColumnValue
 
-Row = TypeVar("Row", bound=models.Model)
+Found = TypeVar("Found", bound=models.Model)
 ALIAS = "default"
 # Values that need no conversion, by the kind of field.
 PLAIN_TYPES = {
@@ -35,7 +38,30 @@ PLAIN_TYPES = {
 }
 
 
-class CompiledQuery(Generic[Row]):
+class Row(models.Model):
+    """A model whose rows are read often."""
+
+    class Meta:
+        abstract = True
+
+    @classmethod
+    def from_db(  # type: ignore[override]  # the stubs are of a later Django
+        cls, db: str | None, field_names: Iterable[str], values: Iterable[Any]
+    ) -> Self:
+        """Like Django's, without its constructor, which costs more than the rest.
+
+        What is not among the names is not in `__dict__`, so it is deferred.
+        """
+        if not shortcuts.are_used:
+            return super().from_db(db, list(field_names), list(values))
+        row = cls.__new__(cls)
+        row.__dict__.update(zip(field_names, values, strict=True))
+        row._state = ModelState()
+        row._state.adding, row._state.db = False, db
+        return row
+
+
+class CompiledQuery(Generic[Found]):
     """A queryset with parameters, without prefetch_related(), such as
 
     `CompiledQuery(lambda pk: Key.objects.filter(pk=pk), UUID)`
@@ -47,11 +73,11 @@ class CompiledQuery(Generic[Row]):
 
     every: "list[CompiledQuery[Any]]" = []
 
-    def __init__(self, build: Callable[..., models.QuerySet[Row]], *types: type):
+    def __init__(self, build: Callable[..., models.QuerySet[Found]], *types: type):
         self.build, self.types = build, types
         self.every.append(self)
 
-    def all(self, *values: ColumnValue) -> list[Row]:
+    def all(self, *values: ColumnValue) -> list[Found]:
         """The rows for these values of the parameters."""
         if not shortcuts.are_used:
             return list(self.build(*values))
@@ -59,7 +85,7 @@ class CompiledQuery(Generic[Row]):
         rows = fetch_rows(plan.sql, plan.parameters(values))
         return [plan.to_object(row) for row in plan.convert(rows)]
 
-    def first(self, *values: ColumnValue) -> Row | None:
+    def first(self, *values: ColumnValue) -> Found | None:
         """The first row that the database returns: for queries that match one."""
         return next(iter(self.all(*values)), None)
 

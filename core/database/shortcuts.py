@@ -3,9 +3,9 @@
 | shortcut | in place of | without it, CPU of a whole cycle |
 |---|---|---|
 | compiled_sql.py: CompiledQuery, insert_row, update_rows | building SQL anew | +12 % |
+| compiled_sql.py: Row.from_db | the constructor of a model | |
 | core/api/caller_cache.py: the caller of a request | reading four rows | +5 % |
 | base.py: the kept cursor; savepoints that begin late | a cursor for each statement | |
-| tenants/models/record.py: Row.from_db | the constructor of a model | |
 | all of them | | +17 to 21 % |
 
 A cycle is a credential that is offered, accepted, issued and proven by wallets hosted

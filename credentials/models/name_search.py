@@ -19,11 +19,11 @@ from django.contrib.postgres.indexes import GinIndex
 from django.db import models, transaction
 from django.db.models import QuerySet
 
+from core.database.compiled_sql import Row
 from core.errors import Conflict
 from core.text.folding import folded_words, joined_words
 from tenants import vault
 from tenants.models import Record, Tenant
-from tenants.models.record import Row
 
 MIN_LETTERS, MAX_LETTERS = 2, 10  # of a word, that are compared
 KEY_BYTES, DIGEST_BYTES = 32, 8

@@ -4,7 +4,8 @@ from django.db import models
 from django.db.models import Q
 
 from core.database.base import fetch_rows
-from tenants.models.record import Record, Row
+from core.database.compiled_sql import Row
+from tenants.models.record import Record
 
 NEXT_SQL = """
 SELECT nextval('tenants_networksequence') FROM (
