@@ -20,7 +20,6 @@ from connections.didcomm.formats import MessageFormat
 from connections.didcomm.message import PREFIX, Body, Message, build
 from connections.didcomm.service import write_service
 from connections.messaging import outbox, pair_lock, router
-from connections.messaging.envelopes import didcomm_endpoint
 from connections.messaging.models import InboundMessage, OutboundMessage, SeenMessage
 from core.database import clock
 from core.database.collation import case_insensitive
@@ -846,6 +845,11 @@ class Connection(EventSource, NotedRow):
     def public_connection_id(self) -> str | None:
         """The id in the API; None for that of a connectionless exchange."""
         return None if self.connectionless else self.connection_id
+
+
+def didcomm_endpoint() -> str:
+    """Return the URL to which other agents post envelopes for any wallet here."""
+    return f"{settings.PUBLIC_URL}/didcomm"
 
 
 _connection_by_token = CompiledQuery(

@@ -2,8 +2,6 @@
 
 import json
 
-from django.conf import settings
-
 from connections.didcomm import envelope
 from connections.didcomm import message as didcomm
 from connections.didcomm.message import Body, Message
@@ -17,11 +15,6 @@ CONTENT_TYPE = "application/ssi-agent-wire"
 
 class RetiredKey(Exception):
     """All recipients here are retired keys: only tombstones are left."""
-
-
-def didcomm_endpoint() -> str:
-    """Return the URL to which other agents post envelopes for any wallet here."""
-    return f"{settings.PUBLIC_URL}/didcomm"
 
 
 def pack_message(row: OutboundMessage, is_posted: bool = True) -> bytes:

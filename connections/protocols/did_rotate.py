@@ -9,9 +9,8 @@ from connections.didcomm import dids
 from connections.didcomm.dids import Party
 from connections.didcomm.message import Message, build, text
 from connections.messaging import outbox, pair_lock, router
-from connections.messaging.envelopes import didcomm_endpoint
 from connections.messaging.router import handles
-from connections.models import HANGUP, Connection
+from connections.models import HANGUP, Connection, didcomm_endpoint
 from core.database import clock
 from core.errors import Conflict, PeerError
 from core.work import transactions

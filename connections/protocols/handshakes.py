@@ -19,9 +19,8 @@ from connections.didcomm.dids import Party
 from connections.didcomm.message import Body, Message, problem_code
 from connections.link_expiry import LinkExpired, require_unexpired
 from connections.messaging import outbox, pair_lock
-from connections.messaging.envelopes import didcomm_endpoint
 from connections.messaging.router import handles
-from connections.models import CONNECTIONS_1_0, Connection
+from connections.models import CONNECTIONS_1_0, Connection, didcomm_endpoint
 from connections.protocols import (
     connections_1_0,
     did_exchange,

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from connections.messaging.envelopes import didcomm_endpoint
+from connections.models import didcomm_endpoint
 from connections.protocols import public_dids
 from credentials import publishing
 from credentials.models import Publication

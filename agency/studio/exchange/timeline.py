@@ -23,7 +23,6 @@ from agency.words.messages import (
     message_in_words,
 )
 from agency.words.states import Subject
-from connections.messaging.envelopes import didcomm_endpoint
 from connections.messaging.outbox import THREAD_ENDED
 from connections.models import (
     BasicMessage,
@@ -154,7 +153,7 @@ def received_on(connection: Connection) -> Q:
 
 def hosted_texts(row: Subject) -> list[Entry]:
     """The texts of a connection between two wallets here, which are no queued rows."""
-    if not isinstance(row, Connection) or row.their_endpoint != didcomm_endpoint():
+    if not isinstance(row, Connection) or not row.seems_hosted:
         return []
     rows = BasicMessage.objects.filter(connection=row).defer("text")
     return [text_entry(text) for text in rows.order_by("-pk")[:MAX_MESSAGES]]

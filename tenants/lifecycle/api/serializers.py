@@ -9,7 +9,7 @@ from drf_spectacular.utils import OpenApiTypes, extend_schema_field
 from rest_framework import serializers
 
 from connections.api.serializers import AgentEndpoint
-from connections.messaging import envelopes
+from connections.models import didcomm_endpoint
 from core.api import dialects
 from core.api.pagination import (
     BY_CREATION,
@@ -346,7 +346,7 @@ class TenantContract(Contract[Tenant]):
             "issuerKey": tenant.issuer_key,
             "agentDid": tenant.issuer_did,
             "agentKey": tenant.issuer_key,
-            "agentServiceEndpoint": envelopes.didcomm_endpoint(),
+            "agentServiceEndpoint": didcomm_endpoint(),
             "transactionEndorsement": tenant.endorser,
         }
 
@@ -416,7 +416,7 @@ class ProvisioningInfo(Contract[Tenant]):
         return {
             "did": tenant.issuer_did,
             "verkey": verkey,
-            "uri": envelopes.didcomm_endpoint(),
+            "uri": didcomm_endpoint(),
         }
 
 

@@ -6,8 +6,13 @@ import pytest
 from django.utils import timezone
 
 from connections.didcomm import dids, message
-from connections.messaging import envelopes, outbox
-from connections.models import BasicMessage, Connection, InboundMessage
+from connections.messaging import outbox
+from connections.models import (
+    BasicMessage,
+    Connection,
+    InboundMessage,
+    didcomm_endpoint,
+)
 from connections.protocols import basic_message, did_rotate
 from core.work import transactions
 from tests.support import queues
@@ -144,7 +149,7 @@ def test_a_hosted_peer_takes_keys_of_its_own_wallet_only(faber, acme):
     theirs = Connection.objects.get(connection_id=alice.known_as(faber))
     strange = Connection.objects.get(wallet=bob.wallet_id).my_key
     for key, is_taken in ((strange, False), (row.wallet.create_key(), True)):
-        to_did = dids.peer_4(key.verkey, envelopes.didcomm_endpoint())
+        to_did = dids.peer_4(key.verkey, didcomm_endpoint())
         with transactions.atomic():
             rotation = message.build(did_rotate.ROTATE, to_did=to_did)
             outbox.enqueue(fresh(row), rotation)
