@@ -249,7 +249,7 @@ def handle(key: Key, received: Message) -> None:
     the peer or of ours is adopted, and the first responder to a link becomes its
     peer.
     """
-    found = find_connection(key, received.parent_id)
+    found = find_connection(key, received)
     # A request to a public DID answers no invitation.
     if not found and received.major_type in didcomm.CONNECTION_REQUESTS:
         found = public_dids.find_for_request(key, received.parent_id)
@@ -299,15 +299,16 @@ def _lock_for_handler(connection: Connection, received: Message) -> Connection |
     return connection.lock(is_shared)
 
 
-def find_connection(key: Key, parent_id: str = "") -> Connection | None:
+def find_connection(key: Key, received: Message | None = None) -> Connection | None:
     """Find the connection of the recipient's key.
 
-    parent_id: the `pthid` of the message. It names the invitation if several share the
-    key. The row is not locked here, unless this transaction has locked it before.
+    received: names the invitation (`pthid`) if several share the key. The row is not
+    locked here, unless this transaction has locked it before.
     """
     # Before the commit of a hosted sender, both rows are locked already.
     if locked := pair_lock.find_by_key(transactions.locked_rows(), key.verkey):
         return locked[0]
+    parent_id = received.parent_id if received else ""
     found = connection_by_key.first(key.pk)
     return found or handshakes.find_by_public_key(key, parent_id)
 
