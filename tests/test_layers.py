@@ -31,7 +31,6 @@ LIBRARY_BOUNDARIES = {
         f"wallets/anoncreds/{name}.py"
         for name in (
             "generator",
-            "holding",
             "issuing",
             "proving",
             "refusals",

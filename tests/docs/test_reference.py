@@ -25,8 +25,8 @@ RAISED = {
     "CallFailed", "failing", "plain_problem", "problem",
 }  # fmt: skip
 NOT_FOR_CALLERS = {
-    "invalid_registry", "invalid_status_list", "unknown_index", "already_revoked",
-    "timestamp_earlier",
+    "invalid_offer", "invalid_registry", "invalid_status_list", "unknown_index",
+    "already_revoked", "timestamp_earlier",
 }  # fmt: skip
 
 

@@ -8,24 +8,20 @@ This package does not import Django, so that `verifications/proofs` can be used 
 it.
 """
 
-from wallets.anoncreds.encoding import (
-    INT32,
-    encode_value,
-    is_encoding_of,
-    normalise_name,
-    parse_integer,
-)
-from wallets.anoncreds.holding import (
-    create_link_secret,
-    create_request,
-    process_credential,
-)
 from wallets.anoncreds.issuing import (
+    INT32,
     LINK_SECRET_LABEL,
     Definition,
     UnusableKey,
     create_credential,
+    create_link_secret,
     create_offer,
+    create_request,
+    encode_value,
+    is_encoding_of,
+    normalise_name,
+    parse_integer,
+    process_credential,
     resize_definition,
 )
 from wallets.anoncreds.proving import (

@@ -1,17 +1,18 @@
-"""The issuer's side: definitions with keys, offers and signed credentials."""
+"""Issuing, both sides: definitions with keys, offers, requests and credentials."""
 
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Mapping
 from contextlib import suppress
+from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple, TypedDict
 
 import anoncreds
 
 from core.errors import Invalid, PeerError
-from wallets.anoncreds.encoding import encode_values, normalise_name
 from wallets.anoncreds.objects import (
     CredentialBody,
     DefinitionBody,
@@ -20,12 +21,17 @@ from wallets.anoncreds.objects import (
     PrimaryKey,
     PrivatePart,
     PublicKeys,
+    RegistryBody,
     SchemaBody,
 )
-from wallets.anoncreds.refusals import REFUSALS, refused_as
+from wallets.anoncreds.refusals import REFUSALS
 from wallets.anoncreds.revocation import RevocationSlot, require_free_index
 
+LINK_SECRET_ID = "default"
 LINK_SECRET_LABEL = "master_secret"  # its name among the attributes, normalised
+UNQUALIFIED_ID = re.compile(r"[1-9A-HJ-NP-Za-km-z]{21,22}(:.*)?", re.DOTALL)
+INT32 = range(-(2**31), 2**31)
+INTEGER = re.compile(r"[+-]?[0-9]{1,80}")
 RESIZING = str(Path(__file__).with_name("resizing.py"))
 RESIZING_SECONDS = 60  # enough for 125 attributes on a busy machine
 
@@ -147,11 +153,46 @@ def create_offer(schema_id: str, definition_id: str, key_proof: Opaque) -> Offer
     Store it exactly as it was sent: the credential is created from it. Raises
     Invalid("invalid_offer").
     """
-    message = "The definition cannot be offered."
-    with refused_as(Invalid, "invalid_offer", message):
+    try:
         proof = anoncreds.KeyCorrectnessProof.load(key_proof)
         offer = anoncreds.CredentialOffer.create(schema_id, definition_id, proof)
         return offer.to_dict()
+    except REFUSALS:
+        raise Invalid("invalid_offer", "The definition cannot be offered.") from None
+
+
+def create_link_secret() -> str:
+    """Create a link secret, a decimal number.
+
+    Anybody who has it can use all credentials that are bound to it.
+    """
+    return anoncreds.create_link_secret()
+
+
+def create_request(
+    offer: OfferBody, definition: DefinitionBody, link_secret: str, prover_did: str
+) -> tuple[Opaque, Opaque]:
+    """Create the holder's request, and the metadata that `process_credential` needs.
+
+    prover_did: any text in the form of a DID. It is a source of randomness and
+    identifies nobody. Raises PeerError("offer_refused") if the offer does not match
+    the definition.
+    """
+    # With qualified identifiers, the library accepts it only as "entropy".
+    definition_id = str(offer.get("cred_def_id"))
+    is_unqualified = UNQUALIFIED_ID.fullmatch(definition_id) is not None
+    try:
+        request, metadata = anoncreds.CredentialRequest.create(
+            None if is_unqualified else prover_did,
+            prover_did if is_unqualified else None,
+            anoncreds.CredentialDefinition.load(definition),
+            link_secret,
+            LINK_SECRET_ID,
+            anoncreds.CredentialOffer.load(offer),
+        )
+        return request.to_dict(), metadata.to_dict()
+    except REFUSALS:
+        raise PeerError("offer_refused", "The credential offer is not valid.") from None
 
 
 def create_credential(
@@ -185,8 +226,7 @@ def create_credential(
         anoncreds.CredentialDefinitionPrivate.load(private),
         anoncreds.CredentialOffer.load(offer),
     )
-    message = "The credential request is not valid."
-    with refused_as(PeerError, "request_refused", message):
+    try:
         credential = anoncreds.Credential.create(
             *ours,
             anoncreds.CredentialRequest.load(request),
@@ -195,3 +235,85 @@ def create_credential(
             config,
         )
         return credential.to_dict()
+    except REFUSALS:
+        raise PeerError(
+            "request_refused", "The credential request is not valid."
+        ) from None
+
+
+def encode_values(values: Mapping[str, str]) -> dict[str, str]:
+    """Return the encodings of all values. Raises Invalid("invalid_values")."""
+    try:
+        if any("\0" in text for pair in values.items() for text in pair):
+            raise ValueError("NUL ends a C string, so the library would cut it")
+        return {name: encode_value(raw) for name, raw in values.items()}
+    except REFUSALS:
+        raise Invalid(
+            "invalid_values", "A name or a value is not valid text."
+        ) from None
+
+
+def process_credential(
+    credential: Opaque,
+    metadata: Opaque,
+    link_secret: str,
+    definition: DefinitionBody,
+    registry_public: RegistryBody | None = None,
+) -> CredentialBody:
+    """Check a credential and bind it to the link secret. Return it for storage.
+
+    metadata: from create_request(), of the request that it answers.
+    registry_public: the registry of the credential's `rev_reg_id`, required if it has
+    one. Raises PeerError("credential_refused") if its signature, names or index do not
+    match.
+    """
+    try:
+        if credential.get("rev_reg_id") and registry_public is None:
+            raise ValueError("the credential names a registry that is not given")
+        loaded = anoncreds.Credential.load(credential)
+        processed = loaded.process(
+            anoncreds.CredentialRequestMetadata.load(metadata),
+            link_secret,
+            anoncreds.CredentialDefinition.load(definition),
+            registry_public,
+        )
+        return processed.to_dict()
+    except REFUSALS:
+        raise PeerError("credential_refused", "The credential is not valid.") from None
+
+
+def encode_value(raw: str) -> str:
+    """Return the number that is signed for a raw value (RFC 0036 "encoding claims").
+
+    At most 80 ASCII digits with an optional sign, within int32, are encoded as that
+    integer, and any other text as the SHA-256 of its UTF-8 form.
+    """
+    value = parse_integer(raw)
+    if value is not None:
+        return str(value)
+    return str(int.from_bytes(sha256(raw.encode()).digest(), "big"))
+
+
+def parse_integer(raw: str) -> int | None:
+    """Return the integer that a raw value is signed as, or None for other text."""
+    if INTEGER.fullmatch(raw) and int(raw) in INT32:
+        return int(raw)
+    return None
+
+
+def is_encoding_of(raw: str, encoded: str) -> bool:
+    """Return whether `encoded` is the encoding of `raw`.
+
+    Only the number of an integer is signed, so the holder chooses its text. Issuers
+    written in Python parse "7_0" and " 70" as 70 too. Such texts are refused here;
+    only leading zeros and a sign are accepted.
+    """
+    try:
+        return encoded == encode_value(raw)
+    except ValueError:  # a text that cannot be encoded as UTF-8
+        return False
+
+
+def normalise_name(name: str) -> str:
+    """Return an attribute name as the library compares it: lower case, no U+0020."""
+    return name.replace(" ", "").lower()

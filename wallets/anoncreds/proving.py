@@ -14,7 +14,7 @@ from wallets.anoncreds.objects import (
     SchemaBody,
     StatusListBody,
 )
-from wallets.anoncreds.refusals import REFUSALS, refused_as
+from wallets.anoncreds.refusals import REFUSALS
 from wallets.anoncreds.revocation import revocation_index
 
 
@@ -54,18 +54,25 @@ def create_revocation_state(
     index = revocation_index(credential)
     if index is None:
         raise Invalid("not_revocable", "The credential has no index in a registry.")
-    message = "The credential's registry, or its list, cannot be read."
-    with refused_as(Invalid, "unknown_registry", message):
+    try:
         published = (
             anoncreds.RevocationRegistryDefinition.load(registry_public),
             anoncreds.RevocationStatusList.load(status_list),
         )
-    message = "The tails file cannot be read."
-    with refused_as(Unavailable, "tails_unavailable", message):
+    except REFUSALS:
+        raise Invalid(
+            "unknown_registry",
+            "The credential's registry, or its list, cannot be read.",
+        ) from None
+    try:
         state = anoncreds.CredentialRevocationState.create(
             *published, index, tails_path
         )
         return state.to_dict()
+    except REFUSALS:
+        raise Unavailable(
+            "tails_unavailable", "The tails file cannot be read."
+        ) from None
 
 
 def create_presentation(
@@ -82,8 +89,7 @@ def create_presentation(
     PeerError("presentation_refused") if a referent is not answered, a predicate does
     not hold or a restriction is not met.
     """
-    message = "The proof request cannot be answered with these credentials."
-    with refused_as(PeerError, "presentation_refused", message):
+    try:
         presentation = anoncreds.Presentation.create(
             anoncreds.PresentationRequest.load(request),
             load_sub_proofs(sub_proofs),
@@ -93,6 +99,11 @@ def create_presentation(
             definitions,
         )
         return presentation.to_dict()
+    except REFUSALS:
+        raise PeerError(
+            "presentation_refused",
+            "The proof request cannot be answered with these credentials.",
+        ) from None
 
 
 def load_sub_proofs(sub_proofs: Sequence[SubProof]) -> anoncreds.PresentCredentials:

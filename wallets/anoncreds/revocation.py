@@ -13,7 +13,7 @@ from wallets.anoncreds.objects import (
     RegistryBody,
     StatusListBody,
 )
-from wallets.anoncreds.refusals import refused_as
+from wallets.anoncreds.refusals import REFUSALS
 
 
 class RevocationRegistry(NamedTuple):
@@ -75,8 +75,7 @@ def create_registry(
         message = "The definition cannot have such a registry."
         raise Invalid("invalid_registry", message)
     definition = anoncreds.CredentialDefinition.load(definition_public)
-    message = "The tails file cannot be written."
-    with refused_as(Unavailable, "tails_unavailable", message):
+    try:
         public, private = anoncreds.RevocationRegistryDefinition.create(
             definition_id,
             definition,
@@ -91,6 +90,10 @@ def create_registry(
             private=private.to_dict(),
             tails_path=public.tails_location,
         )
+    except REFUSALS:
+        raise Unavailable(
+            "tails_unavailable", "The tails file cannot be written."
+        ) from None
 
 
 def create_status_list(
@@ -107,8 +110,7 @@ def create_status_list(
     [0 or 1, …], "currentAccumulator", "timestamp"}. Raises
     Invalid("invalid_status_list").
     """
-    message = "The registry cannot have a list."
-    with refused_as(Invalid, "invalid_status_list", message):
+    try:
         status_list = anoncreds.RevocationStatusList.create(
             anoncreds.CredentialDefinition.load(definition_public),
             registry_id,
@@ -118,6 +120,10 @@ def create_status_list(
             timestamp=timestamp,
         )
         return status_list.to_dict()
+    except REFUSALS:
+        raise Invalid(
+            "invalid_status_list", "The registry cannot have a list."
+        ) from None
 
 
 def update_status_list(
@@ -143,8 +149,7 @@ def update_status_list(
         require_free_index(status_list, index)
     if len(set(revoked)) < len(revoked):
         raise Invalid("already_revoked", "An index is given twice.")
-    message = "The list does not fit the registry."
-    with refused_as(Invalid, "invalid_status_list", message):
+    try:
         loaded = anoncreds.RevocationStatusList.load(status_list)
         updated = loaded.update(
             anoncreds.CredentialDefinition.load(definition_public),
@@ -155,6 +160,10 @@ def update_status_list(
             timestamp,
         )
         return updated.to_dict()
+    except REFUSALS:
+        raise Invalid(
+            "invalid_status_list", "The list does not fit the registry."
+        ) from None
 
 
 def revocation_index(credential: CredentialBody) -> int | None:
