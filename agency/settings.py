@@ -356,9 +356,8 @@ INSTALLED_APPS = [
 
 # For pages; the first one lets calls of the API go through API_MIDDLEWARE instead.
 MIDDLEWARE = [
-    "agency.server.chains.ChainByPath",
-    "agency.server.middleware.request_id",
-    "agency.server.middleware.limited_waiting",
+    "agency.server.middleware.ChainByPath",
+    "agency.server.middleware.begin_request",
     "agency.server.cors.Middleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
@@ -376,8 +375,7 @@ MIDDLEWARE = [
 ]
 # The same without sessions, CSRF tokens, users, messages and static files.
 API_MIDDLEWARE = [
-    "agency.server.middleware.request_id",
-    "agency.server.middleware.limited_waiting",
+    "agency.server.middleware.begin_request",
     "agency.server.cors.APIMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "agency.server.middleware.no_store",

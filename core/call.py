@@ -18,7 +18,8 @@ class Call(threading.local):
     # the id of the organization whose keys it has.
     request_id: str = ""
     tenant_id: Any = None
-    # core/work/waiting.py: when all waits end, on the clock of monotonic().
+    # core/work/waiting.py: when all waits end, on the clock of monotonic(). Of a
+    # request agency/server/middleware.py sets it.
     deadline: float | None = None
     # core/work/fair_pool.py: tells the pool of this thread that it only waits.
     count_idle: Callable[[int], None] | None = None

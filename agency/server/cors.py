@@ -18,7 +18,7 @@ from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 
 from agency.server.asgi_responses import Header, Receive, Scope, Send
-from agency.server.chains import is_call
+from agency.server.middleware import is_call
 
 PREFIXES = "agency|credentials|custodian|wallet|management|provider"
 PUBLIC = re.compile(

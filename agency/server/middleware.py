@@ -1,4 +1,10 @@
-"""Middleware: request ids, limits on bodies, response headers, database outages."""
+"""Middleware: request ids, limits on bodies, response headers, database outages.
+
+There are two chains of it: a short one for the API, and the whole one for pages.
+Sessions, CSRF tokens, messages, people who signed in and static files belong to pages.
+A call of the API needs none of them, and they cost more than many a call itself.
+What the API is says one list, `api_routes` in agency/urls.py.
+"""
 
 import io
 import logging
@@ -12,18 +18,22 @@ from typing import Any
 from django.conf import settings
 from django.contrib.sessions.exceptions import SessionInterrupted
 from django.contrib.sessions.middleware import SessionMiddleware
+from django.core.handlers.base import BaseHandler
+from django.core.handlers.exception import convert_exception_to_response
 from django.db import DatabaseError, InterfaceError
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
+from django.urls import get_resolver
+from django.utils.module_loading import import_string
 from uuid_utils.compat import uuid7
 
 from core.api.error_pages import database_away
 from core.api.exceptions import plain_error_response
+from core.api.negotiation import wants_html
 from core.call import this_call
 from core.database.base import is_caused_by_outage, is_outage
 from core.net.callers import client_address
 from core.telemetry import metrics
-from core.work.waiting import limit_waiting
 from tenants import request_log
 from tenants.models import ApiKey
 
@@ -42,22 +52,82 @@ PAGE_POLICY = (
 FEATURES = "camera=({}), geolocation=(), microphone=(), payment=(), usb=()"
 
 
-def request_id(get_response: Next) -> Next:
-    """Give the request an id, for the response, log lines, events and the audit log."""
+@cache
+def api_segments() -> frozenset[str]:
+    """The first segments of the addresses of the API: `connections`, `custodian`…"""
+    # ROOT_URLCONF, as Django reads it: this imports all views, once the apps are ready.
+    routes: Any = get_resolver().urlconf_module
+    names = (str(route.pattern).removeprefix("^") for route in routes.api_routes)
+    return frozenset(name.partition("/")[0] for name in names)
+
+
+def is_call(path: str) -> bool:
+    """Return whether a path is of the API, also if there is nothing."""
+    return path[1:].partition("/")[0] in api_segments()
+
+
+class ChainByPath:
+    """The first of MIDDLEWARE: calls of the API get API_MIDDLEWARE instead of the rest.
+
+    MIDDLEWARE lists all the rest itself, because Django's checks and allauth look for
+    their middleware there.
+    """
+
+    def __init__(self, get_response: Next) -> None:
+        self.respond_to_page = get_response
+        self.api = APIHandler()
+        self.api.load_middleware()
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        # An error page for a person shows who is signed in, so it needs the session.
+        if is_call(request.path_info) and not wants_html(request):
+            return self.api.get_response(request)
+        return self.respond_to_page(request)
+
+
+class APIHandler(BaseHandler):
+    """Django's request cycle with the middleware of API_MIDDLEWARE."""
+
+    def load_middleware(self, is_async: bool = False) -> None:
+        """Do for API_MIDDLEWARE what Django does for MIDDLEWARE.
+
+        Django's method takes no other setting.
+        """
+        self._view_middleware: list[Any] = []
+        self._template_response_middleware: list[Any] = []
+        self._exception_middleware: list[Any] = []
+        views = self._get_response  # type: ignore[attr-defined]
+        handler = convert_exception_to_response(views)
+        for path in reversed(settings.API_MIDDLEWARE):
+            middleware = import_string(path)(handler)
+            if hasattr(middleware, "process_view"):
+                self._view_middleware.insert(0, middleware.process_view)
+            if hasattr(middleware, "process_exception"):
+                self._exception_middleware.append(middleware.process_exception)
+            handler = convert_exception_to_response(middleware)
+        self._middleware_chain = handler
+
+
+def begin_request(get_response: Next) -> Next:
+    """Give the request an id, for the response, log lines, events and the audit log.
+
+    It may wait for ledgers, all in all, for LEDGER_TIMEOUT seconds.
+    """
 
     def middleware(request: Any) -> HttpResponseBase:
         request.id = new_request_id(request.headers.get("X-Request-Id", ""))
         started = time.monotonic()
-        outer = this_call.request_id, this_call.tenant_id
+        outer = this_call.request_id, this_call.tenant_id, this_call.deadline
         # Authentication sets the organization.
         this_call.request_id, this_call.tenant_id = request.id, None
+        this_call.deadline = started + settings.LEDGER_TIMEOUT
         try:
             response = get_response(request)
             seconds = time.monotonic() - started
             log_request(request, response, seconds)
             note_call(request, response, seconds)
         finally:
-            this_call.request_id, this_call.tenant_id = outer
+            this_call.request_id, this_call.tenant_id, this_call.deadline = outer
         response["X-Request-Id"] = request.id
         return response
 
@@ -74,16 +144,6 @@ def new_request_id(given: str) -> str:
     if not GIVEN_ID.fullmatch(given):
         return str(uuid7())
     return f"{given}.{secrets.token_hex(8)}"
-
-
-def limited_waiting(get_response: Next) -> Next:
-    """Let a request wait for ledgers, all in all, for LEDGER_TIMEOUT seconds."""
-
-    def middleware(request: HttpRequest) -> HttpResponseBase:
-        with limit_waiting(settings.LEDGER_TIMEOUT):
-            return get_response(request)
-
-    return middleware
 
 
 def log_request(request: Any, response: HttpResponseBase, seconds: float) -> None:

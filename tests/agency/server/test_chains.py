@@ -10,7 +10,7 @@ from django.contrib.sessions.models import Session
 from django.test import Client
 from django.urls import get_resolver
 
-from agency.server import chains
+from agency.server import middleware
 
 HTML = {"Accept": "text/html,*/*"}
 ORIGIN = {"Origin": "https://app.example"}
@@ -41,7 +41,7 @@ READ_ONLY = (
 
 def test_what_needs_no_csrf_token_is_of_the_api_and_all_else_is_a_page():
     calls = [
-        path for path, _ in routes() if chains.is_call("/" + path.removeprefix("^"))
+        path for path, _ in routes() if middleware.is_call("/" + path.removeprefix("^"))
     ]
     exempt = {path for path, callback in routes() if hasattr(callback, "csrf_exempt")}
     read = {path for path in calls if path.startswith(READ_ONLY)}
@@ -109,7 +109,7 @@ def respond(method, path, options):
 
 
 def all_through_the_whole_chain(monkeypatch):
-    monkeypatch.setattr(chains, "wants_html", lambda request: True)
+    monkeypatch.setattr(middleware, "wants_html", lambda request: True)
 
 
 def test_no_client_can_tell_the_chains_apart(settings, monkeypatch, calls):
