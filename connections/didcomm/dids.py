@@ -11,7 +11,8 @@ from typing import NamedTuple
 
 import did_peer_4
 
-from connections.didcomm.message import decode_bytes, decode_json
+from connections.didcomm.envelope import decode_bytes
+from connections.didcomm.message import decode_json
 from core.errors import PeerError
 from core.text import bounded_json
 from core.text.bounded_json import JSON

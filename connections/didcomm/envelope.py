@@ -1,11 +1,12 @@
 """The encryption envelope of RFC 0019 (pack and unpack, version 1)."""
 
+import base64
+import binascii
 import json
 import os
 from collections.abc import Callable
 from typing import NamedTuple, NotRequired, TypedDict
 
-from connections.didcomm.message import decode_bytes, encode_bytes
 from core.errors import PeerError
 from core.text import bounded_json
 from wallets import keys
@@ -157,3 +158,20 @@ def _unlock(entry: Recipient, seed: bytes, algorithm: str) -> tuple[bytes, str |
     named = keys.open_anonymous_box(sealed, seed).decode("ascii", "replace")
     sender = keys.normalise_verkey(named)
     return keys.open_box(encrypted, nonce, sender, seed), sender
+
+
+def encode_bytes(data: bytes) -> str:
+    """Base64url with padding, in envelopes and signatures; JWS has none."""
+    return base64.urlsafe_b64encode(data).decode()
+
+
+def decode_bytes(data: str) -> bytes:
+    """Return the bytes of base64 in either alphabet, padded or not.
+
+    PeerError `message_parse_failure` for another text.
+    """
+    plain = data.strip().rstrip("=").replace("-", "+").replace("_", "/")
+    try:
+        return base64.b64decode(plain + "=" * (-len(plain) % 4), validate=True)
+    except (binascii.Error, ValueError):
+        raise PeerError("message_parse_failure", "not base64") from None

@@ -1,7 +1,6 @@
 """Aries messages as JSON: types, threads, attachments (RFCs 0008, 0011, 0017)."""
 
 import base64
-import binascii
 import json
 import re
 import uuid
@@ -11,6 +10,7 @@ from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from typing import Any
 
+from connections.didcomm.envelope import decode_bytes
 from core.errors import PeerError
 from core.text import bounded_json
 from core.text.bounded_json import JSON, Members
@@ -286,23 +286,6 @@ def encode_url(content: Body, separators: tuple[str, str] | None = None) -> str:
     data = written.translate(NOT_IN_BOTH_ALPHABETS)
     # Spaces after JSON are allowed: a multiple of three bytes needs no padding.
     return base64.b64encode((data + " " * (-len(data) % 3)).encode()).decode()
-
-
-def encode_bytes(data: bytes) -> str:
-    """Base64url with padding, in envelopes and signatures; JWS has none."""
-    return base64.urlsafe_b64encode(data).decode()
-
-
-def decode_bytes(data: str) -> bytes:
-    """Return the bytes of base64 in either alphabet, padded or not.
-
-    PeerError `message_parse_failure` for another text.
-    """
-    plain = data.strip().rstrip("=").replace("-", "+").replace("_", "/")
-    try:
-        return base64.b64decode(plain + "=" * (-len(plain) % 4), validate=True)
-    except (binascii.Error, ValueError):
-        raise PeerError("message_parse_failure", "not base64") from None
 
 
 def decode_json(data: str) -> JSON:

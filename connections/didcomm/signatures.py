@@ -3,7 +3,8 @@
 import base64
 import json
 
-from connections.didcomm.message import decode_bytes, text
+from connections.didcomm.envelope import decode_bytes
+from connections.didcomm.message import text
 from core.errors import PeerError
 from core.text import bounded_json
 from core.text.bounded_json import JSON

@@ -7,14 +7,8 @@ import time
 from connections import resolver
 from connections.didcomm import dids
 from connections.didcomm.dids import Party, reachable, read_texts
-from connections.didcomm.message import (
-    Body,
-    Message,
-    build,
-    decode_bytes,
-    encode_bytes,
-    text,
-)
+from connections.didcomm.envelope import decode_bytes, encode_bytes
+from connections.didcomm.message import Body, Message, build, text
 from connections.protocols import trust_ping
 from core.errors import PeerError
 from core.text import bounded_json

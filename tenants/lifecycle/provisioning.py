@@ -11,7 +11,7 @@ from django.db.models import QuerySet
 from django.utils import timezone
 from uuid_utils.compat import uuid7
 
-from connections.didcomm.message import decode_bytes
+from connections.didcomm.envelope import decode_bytes
 from connections.models import Connection
 from core.database.columns import Columns, ColumnValue
 from core.errors import Conflict, Invalid, PeerError

@@ -7,8 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from connections.didcomm import envelope
-from connections.didcomm.envelope import Sender
-from connections.didcomm.message import decode_bytes, encode_bytes
+from connections.didcomm.envelope import Sender, decode_bytes, encode_bytes
 from core.errors import PeerError
 from tests.fixtures.wire_vectors import SEED_A, SEED_B, VECTORS, VERKEY_A, VERKEY_B
 from tests.support.texts import CHARACTERS

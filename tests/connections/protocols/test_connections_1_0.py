@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from connections.didcomm import message
+from connections.didcomm import envelope, message
 from connections.protocols import connections_1_0
 from core.errors import PeerError
 from tests.fixtures.wire_vectors import SEED_A, SEED_B, VECTORS, VERKEY_A, VERKEY_B
@@ -148,7 +148,7 @@ def test_the_time_in_front_is_not_judged(time):
     data = time + json.dumps({"DID": DID}).encode()
     signature = base64.b64encode(keys.sign_bytes(SEED_B, data)).decode().rstrip("=")
     signed = connections_1_0.sign({}, SEED_B, message.PREFIX) | {
-        "sig_data": message.encode_bytes(data),
+        "sig_data": envelope.encode_bytes(data),
         "signature": signature,
         "signer": DID_KEY,
     }

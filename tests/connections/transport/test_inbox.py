@@ -136,7 +136,7 @@ def test_what_was_changed_or_is_for_nobody_gets_the_same_400(
     faber, row, phone, subtests
 ):
     data = json.loads(phone.pack(phone.build(trust_ping.PING)))
-    data["tag"] = message.encode_bytes(bytes(16))
+    data["tag"] = envelope.encode_bytes(bytes(16))
     assert_cannot_open(phone.post(json.dumps(data)))
     for member in ("protected", "tag", "header"):
         with subtests.test(f"{member} stands twice"):
@@ -215,8 +215,8 @@ def doubled(phone, member):
     """An envelope whose header or body names a member twice."""
     data = json.loads(phone.pack(phone.build(trust_ping.PING)))
     if member == "header":
-        header = message.decode_bytes(data["protected"]).decode()
-        data["protected"] = message.encode_bytes(
+        header = envelope.decode_bytes(data["protected"]).decode()
+        data["protected"] = envelope.encode_bytes(
             header.replace("{", '{"alg":"x",', 1).encode()
         )
         return json.dumps(data)
@@ -235,7 +235,7 @@ def test_for_all_envelopes_that_do_not_open_as_much_is_done(row, phone):
     """Whether somebody here has the key is not to be read from the clock."""
     body, counts = phone.says(phone.build(trust_ping.PING)), []  # reads the data key
     unknown = phone.pack(body, to=Agent().verkey)
-    broken = json.loads(phone.pack(body)) | {"tag": message.encode_bytes(bytes(16))}
+    broken = json.loads(phone.pack(body)) | {"tag": envelope.encode_bytes(bytes(16))}
     for data in (unknown, json.dumps(broken)):
         with CaptureQueriesContext(connection) as captured:
             assert_cannot_open(phone.post(data))
