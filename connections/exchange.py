@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from connections.didcomm import reasons
 from connections.didcomm.formats import HLINDY, VERSIONS, MessageFormat, format_of
-from connections.didcomm.message import Body, Message, problem_text
+from connections.didcomm.message import Body, Message, PreparedResults, problem_text
 from connections.link_expiry import LINK_EXPIRED
 from connections.messaging import outbox, pair_lock, router
 from connections.models import Connection
@@ -22,7 +22,6 @@ from core.database.compiled_sql import CompiledQuery
 from core.errors import Conflict, EndedByPeer, PeerError, WrongState
 from core.states import Transitions, move
 from core.work import transactions
-from core.work.prepared_results import PreparedResults
 from tenants import quotas, vault
 from tenants.models import NotedRow
 from webhooks.events.emit import EventSource

@@ -4,17 +4,16 @@ import base64
 import json
 import re
 import uuid
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 from connections.didcomm.envelope import decode_bytes
 from core.errors import PeerError
 from core.text import bounded_json
 from core.text.bounded_json import JSON, Members
-from core.work.prepared_results import PreparedResults
 
 PREFIX = "https://didcomm.org/"
 OLD_PREFIX = "did:sov:BzCbsNYhMrjHiqZDTUASHg;spec/"
@@ -42,6 +41,38 @@ NOT_IN_BOTH_ALPHABETS = {
 }
 # A message as it is written, with `@type` and `@id`.
 Body = Members
+Result = TypeVar("Result")
+
+
+class PreparedResults:
+    """Results that one party computes before the locks, for what its peer does here.
+
+    Between two wallets hosted here, one transaction does what both parties do, and the
+    cryptography of the second one takes longer than all statements. Meanwhile the rows
+    would be locked, and the feed of events would wait for the transaction
+    (webhooks/events/feed.py). So the first party calls the same functions beforehand,
+    and the message to its peer carries what they returned (Message.prepared):
+
+        prepared = PreparedResults()
+        prepared.call(sign, definition, request)  # computed
+        credential.lock()
+        ...
+        prepared.call(sign, definition, request)  # the result from above
+
+    Nothing is decided by it. A call with any other argument computes its own result,
+    which depends on nothing but the arguments. Nobody modifies a result.
+    """
+
+    def __init__(self) -> None:
+        self._known: list[tuple[Callable[..., Any], tuple[Any, ...], Any]] = []
+
+    def call(self, function: Callable[..., Result], *arguments: Any) -> Result:
+        for known, given, result in self._known:
+            if known is function and given == arguments:
+                return result
+        result = function(*arguments)
+        self._known.append((function, arguments, result))
+        return result
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from django.db.models import Q, QuerySet
 
 from connections.didcomm import message as didcomm
 from connections.didcomm.dids import Party
-from connections.didcomm.message import Body
+from connections.didcomm.message import Body, PreparedResults
 from connections.messaging import pair_lock
 from connections.messaging.envelopes import pack_message
 from connections.messaging.models import OutboundMessage
@@ -29,7 +29,6 @@ from core.errors import Conflict, PeerError
 from core.hooks import Hook
 from core.work import transactions
 from core.work.notify import notify_worker
-from core.work.prepared_results import PreparedResults
 from tenants import vault
 from wallets.models import Key
 

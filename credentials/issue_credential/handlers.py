@@ -16,7 +16,7 @@ from django.db.models import QuerySet
 
 from connections.didcomm import formats
 from connections.didcomm.formats import attachment_of
-from connections.didcomm.message import Message
+from connections.didcomm.message import Message, PreparedResults
 from connections.exchange import PARTIES, handles_exchange
 from connections.messaging import router
 from connections.messaging.router import handles, locks_others
@@ -24,7 +24,6 @@ from connections.models import Connection
 from connections.protocols import connectionless
 from core.errors import Conflict, PeerError, WrongState
 from core.work import network_reads, transactions
-from core.work.prepared_results import PreparedResults
 from credentials import messages, revocation
 from credentials.issue_credential import proposals
 from credentials.ledgers.reads import LedgerReads

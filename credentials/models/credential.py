@@ -15,7 +15,7 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.utils import timezone
 
 from connections.didcomm.formats import MessageFormat
-from connections.didcomm.message import Message
+from connections.didcomm.message import Message, PreparedResults
 from connections.exchange import Exchange, format_columns
 from connections.models import Connection
 from connections.protocols import connectionless, discover_features
@@ -27,7 +27,6 @@ from core.errors import AgencyError, Conflict, Invalid, WrongState
 from core.states import Transitions, move, sources_of
 from core.text.bounded_json import Members
 from core.work import network_reads, transactions
-from core.work.prepared_results import PreparedResults
 from credentials import messages
 from credentials.ledgers.reads import LedgerReads
 from credentials.messages import Proposal

@@ -9,10 +9,10 @@ from django.db import models
 from django.db.models import F, Max, Prefetch, Q, QuerySet, Sum
 from django.utils import timezone
 
+from connections.didcomm.message import PreparedResults
 from core.database.compiled_sql import CompiledQuery
 from core.errors import Conflict, Invalid
 from core.text.days import parse_day
-from core.work.prepared_results import PreparedResults
 from credentials.ledgers import ledger_with
 from credentials.models.card_display import Display, check_display
 from credentials.models.formats import CredentialFormat

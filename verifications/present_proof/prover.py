@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from connections.didcomm import formats
 from connections.didcomm.formats import MessageFormat, attachment_of
-from connections.didcomm.message import Message
+from connections.didcomm.message import Message, PreparedResults
 from connections.didcomm.service import read_service
 from connections.exchange import handles_exchange
 from connections.messaging import outbox
@@ -24,7 +24,6 @@ from connections.protocols import connectionless, discover_features
 from core.errors import Conflict, PeerError, WrongState
 from core.text.bounded_json import JSON
 from core.work import network_reads, transactions
-from core.work.prepared_results import PreparedResults
 from credentials.ledgers.reads import LedgerReads
 from credentials.models import Credential, CredentialFormat
 from credentials.tails import tails_path

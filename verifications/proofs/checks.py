@@ -60,8 +60,8 @@ from functools import cached_property, partial
 from itertools import chain
 from typing import Any, NamedTuple
 
+from connections.didcomm.message import PreparedResults
 from core.text.bounded_json import JSON
-from core.work.prepared_results import PreparedResults
 from verifications.proofs import failures
 from verifications.proofs.failures import Failure
 from verifications.proofs.ledger_reader import LedgerReader

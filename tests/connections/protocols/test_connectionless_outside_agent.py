@@ -8,9 +8,9 @@ from django.db import connection
 
 from connections.didcomm import formats, message, service
 from connections.didcomm.formats import attachment_of, format_of
+from connections.didcomm.message import PreparedResults
 from connections.models import Connection
 from connections.protocols import out_of_band
-from core.work.prepared_results import PreparedResults
 from credentials import messages as issuing
 from credentials.models import CredentialDefinition
 from tests.support import queues

@@ -2,7 +2,7 @@
 
 import pytest
 
-from core.work.prepared_results import PreparedResults
+from connections.didcomm.message import PreparedResults
 
 
 def test_the_same_arguments_get_the_known_result_and_others_are_computed():
