@@ -117,7 +117,7 @@ def issue_one(caller):
 
 def bare_issue(row):
     registry = RevocationRegistry.objects.filter(definition=row).latest("created_at")
-    public, registry_public = public_part(row), registry.public_part()
+    public, registry_public = public_part(row), registry.public_part
     private, proof = vault.unseal(row, "private_key"), vault.unseal(row, "key_proof")
     newest = StatusList.newest(row.tenant.network, registry.registry_id)
     secret = anoncreds.create_link_secret()
@@ -169,7 +169,7 @@ def newest_list(row):
 
 def bare_lists(row):
     registry = RevocationRegistry.objects.filter(definition=row).earliest("created_at")
-    public, definition = registry.public_part(), public_part(row)
+    public, definition = registry.public_part, public_part(row)
     private = vault.unseal(registry, "private_key")
     newest = StatusList.newest(row.tenant.network, registry.registry_id)
     free = [place for place, gone in enumerate(newest["revocationList"]) if not gone][

@@ -88,7 +88,7 @@ def begin_next_registry(
     The definition is locked while the registry is made.
     """
     ledger = ledger_with(definition.tenant.network, definition.definition_id)
-    public = definition.public_part()
+    public = definition.public_part
     with transactions.atomic():
         # Only one process at a time builds registries of a definition.
         rows = CredentialDefinition.objects.select_for_update(no_key=True)
@@ -122,7 +122,7 @@ def run_registry_job(job: Publication, payload: dict[str, Any]) -> None:
     definition = job.definition
     assert definition is not None, "begin_next_registry() sets it"
     job.record_submission(job.subject)
-    registry_id = publish_registry(job.ledger, definition.public_part(), made)
+    registry_id = publish_registry(job.ledger, definition.public_part, made)
     with transactions.atomic():
         RevocationRegistry.record_published(definition, registry_id, made)
         job.complete(registry_id)

@@ -74,13 +74,12 @@ def reserve_for_issuer(credential: Credential) -> RegistrySlot | None:
     is_offered = credential.state == Credential.State.OFFERED
     if not (is_offered and connection and connection.seems_hosted):
         return None
-    ledger = ledger_with(credential.tenant.network, credential.definition_id)
-    if ledger.is_remote:
+    ledger = credential.ledgers.ledger_with(credential.definition_id)
+    if ledger is None or ledger.is_remote:
         return None
     with suppress(AgencyError):
         # Known without a statement, unlike the definition with its keys.
-        public = ledger.definition(credential.definition_id)
-        if public and "revocation" in public["value"]:
+        if "revocation" in credential.public_definition["value"]:
             definition = automatic_definitions.first(
                 credential.thread_id, credential.definition_id
             )
@@ -342,8 +341,8 @@ def _next_list(
     Stores nothing.
     """
     return anoncreds.update_status_list(
-        registry.definition.public_part(),
-        registry.public_part(),
+        registry.definition.public_part,
+        registry.public_part,
         vault.unseal(registry, "private_key"),
         newest,
         unlisted_indices(registry, newest),

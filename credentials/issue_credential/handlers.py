@@ -26,7 +26,6 @@ from core.errors import Conflict, PeerError, WrongState
 from core.work import network_reads, transactions
 from credentials import messages, revocation
 from credentials.issue_credential import proposals
-from credentials.ledgers.reads import LedgerReads
 from credentials.messages import ISSUE_CREDENTIAL
 from credentials.models.credential import (
     Credential,
@@ -254,10 +253,9 @@ def _process_credential(
     `credential_refused`.
     """
     registry = None
-    definition = credential.public_definition()
+    definition = credential.public_definition
     if registry_id:
-        ledger = LedgerReads(credential.tenant, for_peer=True)
-        registry = ledger.revocation_registry(registry_id)
+        registry = credential.ledgers.revocation_registry(registry_id)
         if registry and not anoncreds.is_registry_of(
             registry, credential.definition_id, definition
         ):
@@ -361,8 +359,7 @@ def receive_revocation(connection: Connection, message: Message) -> None:
     registry_id, index = messages.read_revocation(message)
     for credential in _find_named(connection, registry_id, index):
         credential.lock()
-        ledger = LedgerReads(credential.tenant, for_peer=True)
-        if ledger.is_revoked(registry_id, index):
+        if credential.ledgers.is_revoked(registry_id, index):
             credential.receive_revocation()
 
 

@@ -57,42 +57,42 @@ class LedgerReads:
         return ledger_of(self.tenant.network)
 
     def schema(self, schema_id: str) -> SchemaBody | None:
-        if ledger := self._ledger_with(schema_id):
+        if ledger := self.ledger_with(schema_id):
             return ledger.schema(schema_id)
         found = self._read_resource(schema_id, resources.SCHEMA)
         return found.content if found else None
 
     def definition(self, definition_id: str) -> DefinitionBody | None:
-        if ledger := self._ledger_with(definition_id):
+        if ledger := self.ledger_with(definition_id):
             return ledger.definition(definition_id)
         found = self._read_resource(definition_id, resources.DEFINITION)
         return found.content if found else None
 
     def revocation_registry(self, registry_id: str) -> RegistryBody | None:
-        if ledger := self._ledger_with(registry_id):
+        if ledger := self.ledger_with(registry_id):
             return ledger.revocation_registry(registry_id)
         found = self._read_resource(registry_id, resources.REGISTRY)
         return found.content if found else None
 
     def status_list(self, registry_id: str, timestamp: int) -> StatusListBody | None:
-        if ledger := self._ledger_with(registry_id):
+        if ledger := self.ledger_with(registry_id):
             return ledger.status_list(registry_id, timestamp)
         return self._read_list(registry_id, timestamp, is_exact=True)
 
     def final_status_list(
         self, registry_id: str, timestamp: int
     ) -> StatusListBody | None:
-        if ledger := self._ledger_with(registry_id):
+        if ledger := self.ledger_with(registry_id):
             return ledger.final_status_list(registry_id, timestamp)
         return self._read_list(registry_id, timestamp, is_exact=False)
 
     def is_revoked(self, registry_id: str, index: int) -> bool:
-        if ledger := self._ledger_with(registry_id):
+        if ledger := self.ledger_with(registry_id):
             return ledger.is_revoked(registry_id, index)
         newest = self._read_list(registry_id, int(time.time()), is_exact=True)
         return bool(newest and any(newest["revocationList"][index : index + 1]))
 
-    def _ledger_with(self, object_id: str) -> Ledger | None:
+    def ledger_with(self, object_id: str) -> Ledger | None:
         """The ledger of an object; None for that of a did:webvh of others."""
         if object_id.startswith(DID_WEBVH):
             return find_webvh_ledger(object_id)

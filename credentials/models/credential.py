@@ -509,7 +509,7 @@ class Credential(Exchange):
         if self.state != self.State.OFFERED:
             raise WrongState(self, [self.State.OFFERED])
         offer = vault.unseal(self, "offer_body")
-        public = self.public_definition()
+        public = self.public_definition
         link_secret = self.wallet.unseal_link_secret()
         connection = self.require_connection()
         request, metadata = anoncreds.create_request(
@@ -576,7 +576,7 @@ class Credential(Exchange):
                 metadata,
                 link_secret,
                 public,
-                slot.registry.public_part() if slot else None,
+                slot.registry.public_part if slot else None,
             )
         return prepared
 
@@ -891,10 +891,15 @@ class Credential(Exchange):
         assert found, "credentials keep their definition"
         return found
 
+    @cached_property
+    def ledgers(self) -> LedgerReads:
+        """Where the published objects of the credential are read."""
+        return LedgerReads(self.tenant, for_peer=self.role == self.Role.HOLDER)
+
+    @cached_property
     def public_definition(self) -> DefinitionBody:
         """The definition as published on the network. 409 `unknown_definition`."""
-        is_holder = self.role == self.Role.HOLDER
-        public = LedgerReads(self.tenant, is_holder).definition(self.definition_id)
+        public = self.ledgers.definition(self.definition_id)
         if public is None:
             raise Conflict(
                 "unknown_definition",

@@ -310,8 +310,9 @@ class CredentialDefinition(Record, NotedRow):
         own = [str(CredentialFormat.ANONCREDS)] if self.is_anoncreds else []
         return [*own, str(self.sd_jwt.format)] if self.sd_jwt else own
 
+    @cached_property
     def public_part(self) -> DefinitionBody:
-        """Return the definition as it is published. The caller must not modify it.
+        """The definition as it is published. The caller must not modify it.
 
         From the cache of this process, the database or, at worst, a remote ledger,
         with the errors of Ledger. AssertionError for one without AnonCreds.
@@ -392,7 +393,7 @@ class CredentialDefinition(Record, NotedRow):
         """The AnonCreds credential. revocation: of a definition that supports it."""
         return prepared.call(
             anoncreds.create_credential,
-            self.public_part(),
+            self.public_part,
             vault.unseal(self, "private_key"),
             offer,
             request,

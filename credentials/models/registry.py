@@ -1,5 +1,6 @@
 """Revocation registries of definitions."""
 
+from functools import cached_property
 from typing import Self
 
 from django.db import models
@@ -70,8 +71,9 @@ class RevocationRegistry(Record):
         newest_size = max((size for size, _ in rows), default=0)
         return free > newest_size * (1 - BUILD_NEXT_AT)
 
+    @cached_property
     def public_part(self) -> RegistryBody:
-        """Return the registry as it is published. The caller must not modify it.
+        """The registry as it is published. The caller must not modify it.
 
         From the cache of this process, the database or, at worst, a remote ledger,
         with the errors of Ledger.
@@ -89,5 +91,5 @@ class RevocationRegistry(Record):
         assert newest_list is not None, "a registry is published with a list"
         private_key = vault.unseal(self, "private_key")
         return anoncreds.RevocationSlot(
-            self.public_part(), private_key, newest_list, index
+            self.public_part, private_key, newest_list, index
         )

@@ -240,8 +240,8 @@ def revoke_one_a_second(stopped):
             return
         newest = ledger.status_list(registry.registry_id, FAR_FUTURE)
         following = anoncreds.update_status_list(
-            registry.definition.public_part(),
-            registry.public_part(),
+            registry.definition.public_part,
+            registry.public_part,
             vault.unseal(registry, "private_key"),
             newest,
             [index],
