@@ -36,7 +36,7 @@ HELD_AFTER = timedelta(days=HELD_DAYS // 2)  # later ones are held
 # looks again whether the organization is frozen.
 MARGIN_SECONDS = 5
 # Workers end their calls, and transactions end, long before.
-WAIT_SECONDS = 180
+WAIT_SECONDS, POLL_SECONDS = 180, 0.2
 QUEUES: tuple[type[QueuedJob], ...] = (
     InboundMessage, OutboundMessage, Publication, Bulk, Mailing, SimulatedAnswer,
     Delivery, WaitingAnswer,
@@ -74,7 +74,7 @@ def freeze(tenant: Tenant, by: audit.Who) -> None:
             return
         for model in QUEUES:
             hold_rows(model, tenant)
-        time.sleep(0.2)
+        time.sleep(POLL_SECONDS)
     raise StillBusy
 
 

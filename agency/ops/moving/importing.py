@@ -342,7 +342,8 @@ def remove_unfinished(organization: str, stream: OutputWrapper) -> None:
                 "Another import of the organization runs, or a worker removes what one "
                 "has left. Run this again when it has ended.",
             )
-        time.sleep(0.2)
+        else:
+            time.sleep(0.2)
 
 
 def remove_rows(job: Erasure) -> None:
