@@ -23,7 +23,7 @@ from credentials.models import Credential
 from tenants import vault
 from tenants.data_key_rotation import create_next_data_key
 from tenants.models import FormerDataKey, Tenant
-from tests.agency.ops.test_moving import college
+from tests.agency.ops.test_moving import college, restores
 from tests.support import database
 from tests.support.keys import stored_spare_key
 from tests.support.paths import ROOT
@@ -32,7 +32,7 @@ from tests.support.processes import same_server
 from wallets import key_generator
 
 # The fixtures: Faber with objects, and files of each test in a folder of their own.
-__all__ = ["college", "storage"]
+__all__ = ["college", "restores", "storage"]
 pytestmark = pytest.mark.django_db(transaction=True)
 
 

@@ -3,6 +3,7 @@
 import json
 import tracemalloc
 from functools import cache
+from pathlib import Path
 
 import pytest
 from django.contrib.auth.hashers import make_password
@@ -56,6 +57,7 @@ from tests.factories import (
     UserFactory,
 )
 from tests.support import database
+from tests.support.database import Template
 from tests.support.move_files import MoveFile, Rows
 from tests.support.outside_agent import Agent
 from tests.support.pictures import storage
@@ -145,28 +147,28 @@ class Full(World):
         return Delivery.objects.latest("pk")
 
 
-MADE = {}
-
-
-@pytest.fixture
-def file(transactional_db, stored_keys, settings, monkeypatch, tmp_path):
-    """A file, in an installation where somebody else is."""
-    monkeypatch.setattr(header, "schema_digest", cache(header.schema_digest))
-    if MADE:
-        settings.AGENCY_MOVE_KEY = MADE["key"]
-        database.restore(MADE["rows"])
-    else:
-        MADE["key"] = settings.AGENCY_MOVE_KEY
-        exports(Full().faber, tmp_path / "mine")
-        MADE["mine"] = (tmp_path / "mine").read_bytes()
+def make_files():
+    """The content of a file, and of one of an organization that is here too."""
+    folder, made = Path(default_storage.location), {}
+    for name in ("mine", "theirs"):
         database.clear()
         NetworkFactory(id="other")
         UserFactory()
-        exports(Full().faber, tmp_path / "theirs")
-        MADE["theirs"] = (tmp_path / "theirs").read_bytes()
-        MADE["rows"] = database.save()
-    for name in ("mine", "theirs"):
-        (tmp_path / name).write_bytes(MADE[name])
+        exports(Full().faber, folder / name)
+        made[name] = (folder / name).read_bytes()
+        (folder / name).unlink()
+    return made
+
+
+restore_files = Template(make_files)
+
+
+@pytest.fixture
+def file(transactional_db, stored_keys, monkeypatch, tmp_path):
+    """A file, in an installation where somebody else is."""
+    monkeypatch.setattr(header, "schema_digest", cache(header.schema_digest))
+    for name, content in restore_files().items():
+        (tmp_path / name).write_bytes(content)
     vault.forget_keys()
     return MoveFile(tmp_path / "mine")
 
@@ -333,22 +335,25 @@ def test_nobody_revokes_in_the_status_lists_of_others(file, attack):
 COSTLY = "argon2$argon2id$v=19$m={},t={},p=8$c2FsdHNhbHQ$aGFzaGhhc2hoYXNoaGFzaA"
 
 
-@pytest.mark.parametrize(
-    "pin",
-    [COSTLY.format(2**22, 2), COSTLY.format(8, 10**6), "argon2$x", "unknown$1$2"],
-)
-def test_no_pin_takes_more_time_or_memory_than_ours(attack, file, pin, settings):
+def test_no_pin_takes_more_time_or_memory_than_ours(attack, file, settings):
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.Argon2PasswordHasher"]
+    costly = [
+        COSTLY.format(2**22, 2),
+        COSTLY.format(8, 10**6),
+        "argon2$x",
+        "unknown$1$2",
+    ]
 
     def change(part, given):
         if part.table == "webwallet_personallink":
-            for name, value in (("ours", make_password("1")), ("costly", pin)):
+            for pin in (make_password("1"), *costly):
                 rows = Rows(part.columns, [*given])
-                rows.set(0, "pin", value)
-                yield name, rows.blocks
+                rows.set(0, "pin", pin)
+                yield pin, rows.blocks
 
-    found = {name: code for (_, name), code in attack(change).items()}
-    assert found == {"ours": "taken", "costly": "foreign_row"}
+    found = {pin: code for (_, pin), code in attack(change).items()}
+    assert [found.pop(pin) for pin in costly] == ["foreign_row"] * len(costly)
+    assert [*found.values()] == ["taken"], "ours"
 
 
 def test_a_key_of_names_makes_digests(file, is_refused):
@@ -391,36 +396,35 @@ def test_what_inflates_to_much_is_read_in_pieces(file, tmp_path, monkeypatch):
         tracemalloc.stop()
 
 
-@pytest.mark.parametrize(
-    "member, value",
-    [
+def test_a_header_has_the_shape_that_we_write(file, tmp_path, subtests):
+    line, _, rest = (tmp_path / "mine").read_bytes().partition(b"\n")
+    for member, value in (
         ("organization", "faber"), ("public_id", 7), ("salt", "x"), ("salt", ""),
         ("created_at", "yesterday"), ("created_at", None), ("networks", ["local"]),
         ("networks", {"local": "local"}), ("networks", {"local": [1, 2]}),
         ("rows", 7), ("release", None), ("public_url", []),
-    ],
-)  # fmt: skip
-def test_a_header_has_the_shape_that_we_write(file, tmp_path, member, value):
-    line, _, rest = (tmp_path / "mine").read_bytes().partition(b"\n")
-    changed = json.dumps(json.loads(line) | {member: value}).encode()
-    (tmp_path / "mine").write_bytes(changed + b"\n" + rest)
-    refused("file_unreadable", tmp_path / "mine", "--copy")
+    ):  # fmt: skip
+        changed = json.dumps(json.loads(line) | {member: value}).encode()
+        (tmp_path / "mine").write_bytes(changed + b"\n" + rest)
+        with subtests.test(f"{member}: {value}"):
+            refused("file_unreadable", tmp_path / "mine", "--copy")
 
 
-@pytest.mark.parametrize(
-    "kind, change",
-    [
+def test_parts_have_the_shape_that_we_write(file, is_refused, subtests):
+    for kind, change in (
         ("keys", {"keys": []}), ("keys", {"keys": [{}]}), ("keys", {"files": "x"}),
         ("keys", {"keys": [{"generation": 1, "key": "MTIz", "retired_at": None}]}),
         ("keys", {"kind": "end"}), ("table", {"table": "auth_user"}),
         ("table", {"columns": ["id"]}), ("file", {"kind": "end"}),
         ("people", {"people": [["a@b.example", "god"]]}), ("people", {"people": 7}),
         ("end", {"kind": "people"}),
-    ],
-)  # fmt: skip
-def test_parts_have_the_shape_that_we_write(file, is_refused, kind, change):
-    file.named(kind)[0][0].update(change)
-    is_refused(file, "file_damaged")
+    ):  # fmt: skip
+        described = file.named(kind)[0][0]
+        before = dict(described)
+        with subtests.test(f"{kind}: {change}"):
+            described.update(change)
+            is_refused(file, "file_damaged")
+        described.update(before)
 
 
 @pytest.mark.parametrize("table", ["tenants_tenant", "tenants_provider"])
@@ -516,11 +520,11 @@ def test_what_the_installation_decides_is_not_taken_from_a_file(file, tmp_path):
     assert not Event.objects.filter(tenant=tenant, transaction_id__gt=0).exists()
 
 
-@pytest.mark.parametrize("generation", [0, 2**15 - 1])
-def test_a_data_key_of_a_file_can_be_rotated(file, is_refused, generation):
+def test_a_data_key_of_a_file_can_be_rotated(file, is_refused):
     """Else the next rotation stops before the organizations that follow."""
-    file.named("keys")[0][0]["keys"][0]["generation"] = generation
-    is_refused(file, "file_damaged")
+    for generation in (0, 2**15 - 1):
+        file.named("keys")[0][0]["keys"][0]["generation"] = generation
+        is_refused(file, "file_damaged")
 
 
 def test_a_retired_key_of_a_file_ends_no_peer_of_somebody_else(file, tmp_path):
