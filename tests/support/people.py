@@ -13,11 +13,11 @@ numbers = count(1)
 
 
 class Caller(Client):
-    """A test client. A copy of it has the cookies, and reads the settings again."""
+    """A test client. A copy has the headers and cookies, and reads the settings again."""
 
     def __deepcopy__(self, known):
         made = type(self)(raise_request_exception=self.raise_request_exception)
-        made.cookies = copy.deepcopy(self.cookies)
+        made.defaults, made.cookies = copy.deepcopy((self.defaults, self.cookies))
         return made
 
 

@@ -1,12 +1,14 @@
 """Links of Faber College, and their pages as a browser reads them."""
 
 import re
+from functools import partial
 from html import unescape
 
 import pytest
 from django.test import Client
 
 from tests.support.policies import attribute, policy, predicate
+from tests.support.steps import step
 
 BROWSER = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
 CONNECTING = {"protocol": "out-of-band", "handshakes": ["didexchange/1.1"]}
@@ -67,27 +69,35 @@ def answer(holder, link):
     return holder.put_form("/verifications/fromData/autoSelect", verificationData=link)
 
 
+@step
+def alice(faber):
+    return faber.hosts("Alice")
+
+
+@step
+def degree(faber):
+    return faber.defines(*VALUES, name="Degree")
+
+
+@step
+def graduate(faber, alice, degree):
+    """Alice, with a credential."""
+    take_offer(alice, offer_link(faber, degree)["offerUrl"])
+    return alice
+
+
+def offer_link(faber, degree, automatic=True, **body):
+    body |= {"definitionId": degree["definitionId"], "credentialValues": VALUES}
+    return faber.post("/credentials", body | {"automaticIssuance": automatic})
+
+
 @pytest.fixture
-def offer(faber):
+def offer(faber, degree):
     """Make an offer as a link."""
-    definition = faber.defines(*VALUES, name="Degree")["definitionId"]
-
-    def make(automatic=True, **body):
-        body |= {"definitionId": definition, "credentialValues": VALUES}
-        return faber.post("/credentials", body | {"automaticIssuance": automatic})
-
-    return make
+    return partial(offer_link, faber, degree)
 
 
 @pytest.fixture
 def ask(faber):
     """Make a proof request as a link."""
     return lambda **body: faber.post("/verifications/policy", POLICY | body)
-
-
-@pytest.fixture
-def graduate(faber, offer):
-    """A holder with a credential."""
-    alice = faber.hosts("Alice")
-    take_offer(alice, offer()["offerUrl"])
-    return alice

@@ -17,12 +17,14 @@ from tests.agency.holders.links.conftest import (
     POLICY,
     LinkPage,
     answer,
+    offer_link,
     take_offer,
     text_of,
 )
 from tests.support import queues
 from tests.support.errors import assert_error, error_of
 from tests.support.outside_agent import Agent
+from tests.support.steps import step
 
 pytestmark = pytest.mark.django_db(transaction=True)
 HOUR = timedelta(hours=1)
@@ -39,18 +41,21 @@ def expire():
     Connection.objects.exclude(expiry_due_at=None).update(expiry_due_at=past)
 
 
-@pytest.fixture
-def links(faber, offer, ask):
-    """`{kind: link}` of one link of each kind, which end in an hour."""
-    end = {"expiresAt": soon()}
+@step
+def links(faber, degree):
+    """`{kind: link}` of one link of each kind, which end in a day."""
+    end = {"expiresAt": (timezone.now() + timedelta(days=1)).isoformat()}
     stored = faber.post("/verificationPolicies", POLICY)["policyId"]
+    asked = faber.post("/verifications/policy", POLICY | end)
     by_policy = faber.put(f"/verifications/policy/{stored}", end)
     return {
-        "offer": offer(**end)["offerUrl"],
-        "request": ask(**end)["verificationRequestUrl"],
+        "offer": offer_link(faber, degree, **end)["offerUrl"],
+        "request": asked["verificationRequestUrl"],
         "request by policy": by_policy["verificationRequestUrl"],
         "invitation": faber.invites(**end)["invitationUrl"],
-        "offer that connects": offer(**end, **CONNECTING)["offerUrl"],
+        "offer that connects": offer_link(faber, degree, **end, **CONNECTING)[
+            "offerUrl"
+        ],
         "invitation for many": faber.invites(multiParty=True, **end)["invitationUrl"],
     }
 

@@ -25,11 +25,6 @@ pytestmark = pytest.mark.django_db(transaction=True)
 JSON = {"Accept": "application/json"}
 
 
-@pytest.fixture
-def alice(faber):
-    return faber.hosts("Alice")
-
-
 def opened(made):
     """The page of a new link, as somebody sees it who waits."""
     url = made.get("offerUrl") or made.get("verificationRequestUrl")

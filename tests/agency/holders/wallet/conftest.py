@@ -1,11 +1,13 @@
 """The web wallet of a hosted holder, as a browser opens it."""
 
 import pytest
-from django.test import Client
+from django.utils import timezone
 
 from agency.holders.wallet import links, pins
-from agency.holders.wallet.models import PinTry
+from agency.holders.wallet.models import PinTry, WalletSession
 from tenants import audit, vault
+from tests.support.people import Caller
+from tests.support.steps import step
 from wallets.models import Wallet
 
 PIN = "284615"
@@ -24,7 +26,7 @@ def link_of(holder):
 
 def opens_wallet(holder, path=None):
     """A browser in which the link was opened and the PIN chosen."""
-    browser = Client(headers={"Accept": "text/html", "Accept-Language": "en"})
+    browser = Caller(headers={"Accept": "text/html", "Accept-Language": "en"})
     browser.get(path or link_of(holder))
     answer = browser.post("/w/pin", {"pin": PIN})
     assert answer.status_code == 302, answer.text
@@ -52,16 +54,22 @@ def newest_of(holder, model):
     return model.objects.filter(wallet__wallet_id=holder.wallet_id).latest("pk")
 
 
-@pytest.fixture
+@step
 def alice(faber):
     return faber.hosts("Alice")
 
 
-@pytest.fixture
+@step
 def degree(faber):
     return faber.defines(*VALUES, name="Degree")
 
 
-@pytest.fixture
-def wallet(alice):
+@step
+def opened(faber, alice):
     return opens_wallet(alice)
+
+
+@pytest.fixture
+def wallet(opened):
+    WalletSession.objects.update(used_at=timezone.now())
+    return opened

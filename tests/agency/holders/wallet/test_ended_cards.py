@@ -9,6 +9,7 @@ from credentials.models import Credential
 from tests.agency.holders.wallet.conftest import newest_of, opens_wallet
 from tests.support import queues
 from tests.support.policies import attribute, predicate
+from tests.support.steps import step
 from verifications.models import Verification
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -19,7 +20,7 @@ PAST, FUTURE = "20200229", "29991231"
 EXPIRED = "Your Member card expired: its last day was 29 Feb 2020."
 
 
-@pytest.fixture
+@step
 def member(faber):
     made = faber.defines(
         "name", "role", "validUntil", name="Member", supportRevocation=True

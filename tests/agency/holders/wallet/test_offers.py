@@ -13,11 +13,12 @@ from tests.agency.holders.wallet.conftest import (
     opens_wallet,
     refuses,
 )
+from tests.support.steps import step
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-@pytest.fixture
+@step
 def offer(faber, alice, degree):
     """The page of an open offer in the inbox."""
     faber.offers(alice, degree, VALUES, automaticIssuance=True)

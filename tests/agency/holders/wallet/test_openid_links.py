@@ -5,12 +5,13 @@ import pytest
 from credentials.models import Credential, Grant
 from tests.agency.holders.wallet.conftest import VALUES, newest_of, refuses
 from tests.support.policies import attribute, policy
+from tests.support.steps import step
 from verifications.models import Verification
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-@pytest.fixture
+@step
 def degree(faber):
     return faber.defines(*VALUES, name="Degree", formats=["dc+sd-jwt"])
 

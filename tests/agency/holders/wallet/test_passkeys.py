@@ -27,7 +27,6 @@ from tenants import audit
 from tenants.models import AuditEntry
 from tests.agency.holders.wallet.conftest import (
     PIN,
-    link_of,
     opens_wallet,
     refuses,
     wallet_of,
@@ -89,16 +88,6 @@ def read(page):
     options = re.search(r'data-options="([^"]+)"', page.text)[1]
     state = re.search(r'name="state" value="([^"]+)"', page.text)[1]
     return json.loads(html.unescape(options)), {"state": html.unescape(state)}
-
-
-@pytest.fixture
-def path(alice):
-    return link_of(alice)
-
-
-@pytest.fixture
-def wallet(alice, path):
-    return opens_wallet(alice, path)
 
 
 @pytest.fixture
@@ -225,14 +214,11 @@ def test_the_address_of_the_server_may_be_spelled_in_any_way(wallet, settings):
     adds(wallet, device)
 
 
-@pytest.mark.parametrize(
-    "credential", ["", "x", "[]", "{}", '{"id": 1}', "[" * 10000, "9" * 30000, "null"]
-)
-def test_what_a_browser_may_send_instead_is_refused(wallet, device, credential):
+def test_what_a_browser_may_send_instead_is_refused(wallet, device):
     _, form = read(rests(wallet))
-    refuses(
-        wallet.post(OPEN, form | {"credential": credential}), 403, "passkey_refused"
-    )
+    for sent in ("", "x", "[]", "{}", '{"id": 1}', "[" * 10000, "9" * 30000, "null"):
+        answer = wallet.post(OPEN, form | {"credential": sent})
+        refuses(answer, 403, "passkey_refused")
 
 
 def test_a_challenge_is_for_five_minutes_and_one_use(wallet, device, monkeypatch):

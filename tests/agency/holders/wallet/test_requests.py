@@ -12,9 +12,8 @@ from tests.agency.holders.wallet.conftest import (
     opens_wallet,
     refuses,
 )
-from tests.support.database import restored
-from tests.support.people import Organization
 from tests.support.policies import attribute, predicate
+from tests.support.steps import step
 from verifications.models import Verification
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -22,23 +21,13 @@ NAME = attribute("name", policyName="Who")
 OLD = predicate("year", "<=", 2024)
 
 
-@restored
-def faber():
-    """Faber with Alice, who has a degree."""
-    faber = Organization("Faber College")
-    faber.degree = faber.defines(*VALUES, name="Degree")
-    faber.alice = faber.hosts("Alice")
-    faber.alice.receives(faber, faber.degree, VALUES)
-    return faber
+@step
+def card(faber, alice, degree):
+    alice.receives(faber, degree, VALUES)
 
 
 @pytest.fixture
-def alice(faber):
-    return faber.alice
-
-
-@pytest.fixture
-def ask(faber, alice):
+def ask(faber, alice, card):
     """Ask Alice, and return the page of the request."""
 
     def ask(**policy):

@@ -24,6 +24,7 @@ from tests.agency.holders.wallet.conftest import (
 from tests.agency.studio.conftest import browser_with
 from tests.support.policies import attribute, policy
 from tests.support.races import at_once
+from tests.support.steps import step
 from verifications import kiosks
 from verifications.models import Verification, VerificationPolicy
 
@@ -63,41 +64,37 @@ def clerk(faber):
     return browser_with("operator", faber.tenant)
 
 
-@pytest.fixture
+@step
 def asked(faber):
     return makes_policy(faber)
 
 
-@pytest.fixture
-def holding(wallet, faber, alice, degree):
-    """Alice's browser, with her degree in the wallet."""
-    body = {"definitionId": degree["definitionId"], "credentialValues": VALUES}
-    made = faber.post("/credentials", body | {"automaticIssuance": True})
-    wallet.post(f"/w/take/{made['offerUrl'].rpartition('/i/')[2].partition('?')[0]}")
-    return wallet
+@step
+def card(faber, alice, degree):
+    alice.receives(faber, degree, VALUES)
 
 
 def test_the_question_waits_in_the_wallet_and_is_answered_there(
-    holding, alice, clerk, asked
+    wallet, card, alice, clerk, asked
 ):
-    page = holding.post("/w/show").text
+    page = wallet.post("/w/show").text
     assert "data:image/svg+xml;base64," in page and "data-counts" in page
     part = re.search(r'hx-get="(/w/show/[^"]+)"', page)[1]
-    assert holding.get(part).status_code == 204
-    answer = scans(clerk, asked, show_again(holding, alice))
+    assert wallet.get(part).status_code == 204
+    answer = scans(clerk, asked, show_again(wallet, alice))
     assert answer.status_code == 302
     assert WAITS in clerk.get(answer.url).text
     assert not Verification.objects.filter(role="prover").exists()
     card = ShownCard.objects.get()
-    led = holding.get(f"/w/show/{card.pk}")
+    led = wallet.get(f"/w/show/{card.pk}")
     to = f"/w/take/{card.request_token}"
     assert (led.status_code, led["HX-Redirect"]) == (204, to)
-    assert to in holding.get("/w/inbox").text
-    assert VALUES["name"] in holding.get(to).text
+    assert to in wallet.get("/w/inbox").text
+    assert VALUES["name"] in wallet.get(to).text
     chosen = str(newest_of(alice, Credential).pk)
-    holding.post(to, {"action": "accept", "card-0": chosen})
+    wallet.post(to, {"action": "accept", "card-0": chosen})
     assert Verification.objects.get(role="verifier").is_valid
-    assert to not in holding.get("/w/inbox").text
+    assert to not in wallet.get("/w/inbox").text
 
 
 def show_again(browser, holder):

@@ -5,13 +5,14 @@ from django.test import Client
 
 from agency.holders.wallet.sessions import LINK_COOKIE, SESSION_COOKIE
 from tests.support.chromium import MARKS
+from tests.support.steps import step
 
 MEMBER = {"name": "Ada", "city": "Oxford", "valid until": "20991130"}
 DESIGN = {"names": {"en": "Member card"}, "title": "name", "face": []}
 TABS = ("/w/", "/w/inbox", "/w/history", "/w/me")
 
 
-@pytest.fixture
+@step
 def member(faber, alice):
     made = faber.defines(*MEMBER, name="Member", display=DESIGN)
     alice.receives(faber, made, MEMBER)

@@ -22,13 +22,14 @@ from tests.agency.holders.wallet.conftest import (
 from tests.support.people import ApiError, Holder
 from tests.support.policies import attribute, policy
 from tests.support.races import at_once
+from tests.support.steps import step
 from wallets.models import Wallet
 
 pytestmark = pytest.mark.django_db(transaction=True)
 BUTTON = "/w/new/"
 
 
-@pytest.fixture
+@step
 def link(faber, degree):
     """The token of an offer of an organization that lets visitors make wallets."""
     faber.tenant.visitor_wallets = True
@@ -38,8 +39,8 @@ def link(faber, degree):
     return made["offerUrl"].rpartition("/i/")[2]
 
 
-@pytest.fixture
-def poster(link, faber):
+@step
+def poster(faber, link):
     """The token of an invitation that many may use."""
     invited = faber.post("/connections", {"multiParty": True})["invitationUrl"]
     return invited.partition("/i/")[2].partition("?")[0]
