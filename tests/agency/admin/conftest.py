@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from django.apps import apps
 from django.conf import settings
+from django.contrib.admin import autodiscover
 from django.contrib.auth.models import Group, Permission, User
 
 from tenants.lifecycle.provisioning import create_organization
@@ -16,6 +17,12 @@ OURS = [
     for app in apps.get_app_configs()
     if Path(app.path).parent == settings.BASE_DIR
 ]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def records_are_registered():
+    """Else it is with the first request that they are."""
+    autodiscover()
 
 
 def make_staff(name, **fields):
