@@ -137,9 +137,11 @@ def test_it_counts_usage(browser, customer):
 def test_each_link_of_the_page_leads_to_a_page(browser, customer, request, subtests):
     page = page_of(browser, customer)
     request.getfixturevalue("nothing_is_rendered")
-    links = set(re.findall(r'<a [^>]*href="(/admin/[^"]+)"', page))
-    assert len(links) > 30
-    for link in links:
+    links = re.findall(r'<a [^>]*href="(/admin/[^"]+)"', page)
+    # One of each kind: with another record it is the same page.
+    kinds = {re.sub(r"[0-9a-f-]{36}", "", link): link for link in links}
+    assert len(kinds) > 20
+    for link in kinds.values():
         with subtests.test(link):
             assert browser.get(link).status_code == 200
 
