@@ -26,7 +26,7 @@ def worker():
     stopped = threading.Event()
 
     def work():
-        while not stopped.wait(0.2):
+        while not stopped.wait(0.05):
             holders_answer()
         connection.close()
 
@@ -41,6 +41,7 @@ def worker():
 def run(organization, live_server, monkeypatch, capsys):
     monkeypatch.setenv("ACCESS_TOKEN", organization.made.access_token)
     monkeypatch.setenv("SUBSCRIPTION_KEY", organization.made.subscription_key)
+    monkeypatch.setattr(trigger, "POLL_SECONDS", 0.05)
 
     def run(event):
         code = main(["trigger", "--url", live_server.url, event])
