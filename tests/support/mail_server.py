@@ -75,7 +75,8 @@ class Session(socketserver.StreamRequestHandler):
 @contextmanager
 def running():
     with MailServer() as server:
-        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        often = {"poll_interval": 0.01}  # else it takes half a second to end
+        thread = threading.Thread(target=server.serve_forever, kwargs=often)
         thread.start()
         try:
             yield server
