@@ -29,7 +29,13 @@ def step(make: Callable[..., Any]) -> Any:
     return made
 
 
-def restore_faber(request: pytest.FixtureRequest) -> Organization:
+def found_faber() -> Organization:
+    return Organization("Faber College")
+
+
+def restore_faber(
+    request: pytest.FixtureRequest, found: Callable[[], Organization] = found_faber
+) -> Organization:
     """Faber, after the steps that the test asks for, of its file and its folders."""
     parts = request.module.__name__.split(".")
     known: dict[str, Callable[..., Any]] = {}
@@ -37,11 +43,14 @@ def restore_faber(request: pytest.FixtureRequest) -> Organization:
         known |= STEPS[".".join([*parts[:depth], "conftest"])]
     known |= STEPS[request.module.__name__]
     steps = tuple(made for name, made in known.items() if name in request.fixturenames)
-    return TEMPLATES.setdefault(steps, Template(partial(make_faber, steps)))()
+    made = Template(partial(make_faber, found, *steps))
+    return TEMPLATES.setdefault((found, *steps), made)()
 
 
-def make_faber(steps: tuple[Callable[..., Any], ...]) -> Organization:
-    faber = Organization("Faber College")
+def make_faber(
+    found: Callable[[], Organization], *steps: Callable[..., Any]
+) -> Organization:
+    faber = found()
     for make in steps:
         known = vars(faber) | {"faber": faber}
         given = (known[one] for one in signature(make).parameters)

@@ -7,9 +7,9 @@ from django.contrib.auth.hashers import get_hasher, make_password
 
 from tenants.models import AuditEntry
 from tests.factories import EmailAddressFactory, MembershipFactory, UserFactory
-from tests.support.database import Template
 from tests.support.pages import Browser
 from tests.support.people import Organization
+from tests.support.steps import restore_faber, step
 
 
 @cache
@@ -34,51 +34,44 @@ def browser_of(user):
 
 
 def found_college():
-    """Faber College, with Fay."""
+    """Faber College, with Fay, who has signed in."""
     fay = confirmed("fay")
     college = Organization("Faber College", owner=fay)
-    college.fay = fay
+    college.fay, college.browser = fay, browser_of(fay)
     return college
 
 
-def meet_alice():
-    """The same, with the wallet of Alice, which is connected with it by this name."""
-    college = found_college()
-    alice, invited = college.hosts(), college.invites(name="Alice")
+@pytest.fixture
+def faber(request, db, stored_keys):
+    """Faber College, after the steps that the test asks for (tests/support/steps.py)."""
+    return restore_faber(request, found_college)
+
+
+@step
+def met(faber):
+    """The wallet of Alice, which is connected with Faber College by this name."""
+    alice, invited = faber.hosts(), faber.invites(name="Alice")
     mine = alice.accepts_invitation(invited["invitation"])
     alice.connection_id = invited["connectionId"]
-    alice.known[college] = (alice.connection_id, mine["connectionId"])
-    college.alice = alice
-    return college
-
-
-FOUNDED, MET = Template(found_college), Template(meet_alice)
-
-
-@pytest.fixture
-def founded(request, db):
-    return (MET if "met" in request.fixturenames else FOUNDED)()
-
-
-@pytest.fixture
-def met(founded, transactional_db):
-    return founded.alice
+    alice.known[faber] = (alice.connection_id, mine["connectionId"])
+    return alice
 
 
 @pytest.fixture
 def fay(request, db):
-    is_founded = "founded" in request.fixturenames
-    return request.getfixturevalue("founded").fay if is_founded else confirmed("fay")
+    is_founded = "faber" in request.fixturenames
+    return request.getfixturevalue("faber").fay if is_founded else confirmed("fay")
 
 
 @pytest.fixture
-def browser(fay):
-    return browser_of(fay)
+def browser(request, fay):
+    is_founded = "faber" in request.fixturenames
+    return request.getfixturevalue("faber").browser if is_founded else browser_of(fay)
 
 
 @pytest.fixture
-def college(founded):
-    return founded.made
+def college(faber):
+    return faber.made
 
 
 @pytest.fixture
@@ -87,14 +80,13 @@ def url(college):
 
 
 @pytest.fixture
-def api(transactional_db, stored_keys, founded):
+def api(transactional_db, faber):
     """The API of the organization."""
-    return founded
+    return faber
 
 
 @pytest.fixture
 def alice(api, met):
-    """The wallet of Alice, which is connected with the organization by this name."""
     return met
 
 

@@ -10,6 +10,7 @@ from credentials.models import RevocationRegistry
 from tenants.lifecycle.provisioning import create_organization
 from tests.sandbox.people import simulates
 from tests.support.people import Organization
+from tests.support.steps import step
 from tests.support.world import filled
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -21,21 +22,20 @@ def ids_page(tenant):
     return reverse("studio:api_docs_ids", args=[tenant.pk])
 
 
-@pytest.fixture
-def school(fay, stored_keys):
-    """An organization of Fay with an object of most kinds."""
-    school = Organization("School", owner=fay)
-    alice, definition = school.hosts(), school.defines("name", "year")
-    alice.meets(school)
-    school.post("/messages", {"connectionId": alice.known_as(school), "text": "Hello"})
-    alice.receives(school, definition, VALUES)
-    school.offers(alice, definition, VALUES)
-    school.asks(alice, attributes=POLICY["attributes"])
-    policy = school.post("/verificationPolicies", POLICY)
-    school.post("/kiosks", {"name": "Desk", "policyId": policy["policyId"]})
-    hook = school.post("/webhooks", {"url": "https://office.example"})
-    school.post(f"/webhooks/{hook['id']}/example", {"messageType": "verification"})
-    return school
+@step
+def school(faber):
+    """Faber with an object of most kinds."""
+    alice, definition = faber.hosts(), faber.defines("name", "year")
+    alice.meets(faber)
+    faber.post("/messages", {"connectionId": alice.known_as(faber), "text": "Hello"})
+    alice.receives(faber, definition, VALUES)
+    faber.offers(alice, definition, VALUES)
+    faber.asks(alice, attributes=POLICY["attributes"])
+    policy = faber.post("/verificationPolicies", POLICY)
+    faber.post("/kiosks", {"name": "Desk", "policyId": policy["policyId"]})
+    hook = faber.post("/webhooks", {"url": "https://office.example"})
+    faber.post(f"/webhooks/{hook['id']}/example", {"messageType": "verification"})
+    return faber
 
 
 def test_each_own_id_is_found_by_the_api_at_the_place_of_its_example(browser, school):

@@ -10,6 +10,7 @@ from credentials.bulk import issuing
 from credentials.models import Credential, Publication, RevocationRegistry
 from tests.support.aging import age
 from tests.support.people import Organization
+from tests.support.steps import step
 from webhooks.models import Webhook
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -17,9 +18,9 @@ ITEM = re.compile(r"<li><a href=\"([^\"]+)\"><bdi>([^<]+)</bdi>")
 VALUES = {"name": "Alice", "year": "2020"}
 
 
-@pytest.fixture
-def definition(api):
-    made = api.defines("name", "year", name="Degree", supportRevocation=True)
+@step
+def definition(faber):
+    made = faber.defines("name", "year", name="Degree", supportRevocation=True)
     return made["definitionId"]
 
 

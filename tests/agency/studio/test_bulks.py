@@ -18,6 +18,7 @@ from tenants.models import AuditEntry
 from tests.agency.studio.conftest import actions, read
 from tests.credentials.bulk.people import worker_issues
 from tests.credentials.bulk.workbooks import workbook
+from tests.support.steps import step
 
 pytestmark = pytest.mark.django_db(transaction=True)
 DEFINITION = {
@@ -26,11 +27,15 @@ DEFINITION = {
 }  # fmt: skip
 
 
+@step
+def definition(faber):
+    faber.post("/definitions/credentials", DEFINITION)
+    return CredentialDefinition.objects.get()
+
+
 @pytest.fixture
-def page(api, url):
+def page(api, url, definition):
     """The address of the form of a definition."""
-    api.post("/definitions/credentials", DEFINITION)
-    definition = CredentialDefinition.objects.get()
     return f"{url}/credentials/bulk?definition={definition.pk}"
 
 
@@ -100,14 +105,16 @@ def test_columns_of_other_names_are_chosen(browser, page, api):
     assert offered["values"] == {"name": "Al", "year": "2001"}
 
 
+@step
+def member(faber):
+    """A definition with a date."""
+    faber.defines("name", "born", name="Member", claims={"born": {"type": "date"}})
+    return CredentialDefinition.objects.get(schema__name="Member")
+
+
 @pytest.fixture
-def member_page(api, url):
-    """The form of a definition with a date."""
-    claims = {"born": {"type": "date"}}
-    member = {"name": "Member", "version": "1", "attributes": ["name", "born"]}
-    api.post("/definitions/credentials", member | {"claims": claims})
-    definition = CredentialDefinition.objects.get(schema__name="Member")
-    return f"{url}/credentials/bulk?definition={definition.pk}"
+def member_page(api, url, member):
+    return f"{url}/credentials/bulk?definition={member.pk}"
 
 
 def values_offered(api):

@@ -10,6 +10,7 @@ from credentials.models import CredentialDefinition, PublishedObject
 from tenants.models import Asset, AuditEntry
 from tests.agency.studio.conftest import read
 from tests.support.pictures import picture, storage
+from tests.support.steps import step
 
 __all__ = ["storage"]
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -20,11 +21,15 @@ CHOSEN = {
 }  # fmt: skip
 
 
+@step
+def definition(faber):
+    faber.defines("name", "year", display={"names": {"it": "Tessera"}})
+    return CredentialDefinition.objects.get()
+
+
 @pytest.fixture
-def page(api, url):
-    made = api.defines("name", "year", display={"names": {"it": "Tessera"}})
-    found = CredentialDefinition.objects.get(definition_id=made["definitionId"])
-    return f"{url}/definitions/{found.pk}/design"
+def page(api, url, definition):
+    return f"{url}/definitions/{definition.pk}/design"
 
 
 def test_what_is_saved_is_what_the_api_says(browser, page, api):

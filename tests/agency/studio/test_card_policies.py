@@ -11,15 +11,16 @@ from tests.agency.studio.conftest import read
 from tests.agency.studio.test_policies import fields_of, press
 from tests.support.people import Organization
 from tests.support.policies import attribute, policy, predicate
+from tests.support.steps import step
 from verifications.models import Verification, VerificationPolicy
 
 pytestmark = pytest.mark.django_db(transaction=True)
 CLAIMS = {"level": {"type": "integer"}, "valid until": {"type": "date"}}
 
 
-@pytest.fixture
-def card(api):
-    return define(api, "Membership card")
+@step
+def card(faber):
+    return define(faber, "Membership card")
 
 
 def define(api, name, claims=CLAIMS, **options):

@@ -9,6 +9,7 @@ from agency.studio.choices import MAX_CHOICES
 from connections.models import Connection
 from credentials.models import Credential, CredentialDefinition
 from tests.agency.studio.conftest import read
+from tests.support.steps import step
 from verifications.models import Verification, VerificationPolicy
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -16,15 +17,15 @@ VALUES = {"value_0": "Alice Smith", "value_1": "2020"}
 POLICY = {"name": "Name", "version": "1.0", "attributes": [{"policyName": "name"}]}
 
 
-@pytest.fixture
-def definition(api):
-    api.defines("name", "year", name="Degree")
+@step
+def definition(faber):
+    faber.defines("name", "year", name="Degree")
     return CredentialDefinition.objects.get()
 
 
-@pytest.fixture
-def policy(api):
-    return api.post("/verificationPolicies", POLICY)["policyId"]
+@step
+def policy(faber):
+    return faber.post("/verificationPolicies", POLICY)["policyId"]
 
 
 @pytest.fixture
@@ -171,8 +172,8 @@ def test_who_cannot_be_offered_anything_is_no_choice(browser, url, alice):
         assert choices(browser.get(path)) == []
 
 
-def test_connections_of_others_are_no_choice(browser, url, alice, faber, forms):
-    other = faber.hosts("Alina").known_as(faber)
+def test_connections_of_others_are_no_choice(browser, url, alice, acme, forms):
+    other = acme.hosts("Alina").known_as(acme)
     path = f"{url}/recipients?find=ali&connection_id={other}"
     assert choices(browser.get(path)) == ["Alice"]
     refused = browser.send(forms[0], connection_id=other, **VALUES)

@@ -16,6 +16,7 @@ from tenants.models import AuditEntry
 from tests.agency.studio.conftest import actions, browser_of, person, read
 from tests.factories import OutboundMessageFactory
 from tests.support.people import Organization
+from tests.support.steps import step
 from verifications.models import Verification
 from wallets.models import Wallet
 
@@ -24,9 +25,9 @@ VALUES = {"name": "Alice Example", "year": "2020"}
 POLICY = {"name": "P", "version": "1.0", "attributes": [{"policyName": "name"}]}
 
 
-@pytest.fixture
-def definition(api):
-    return api.defines(*VALUES, supportRevocation=True, recipientAttribute="name")
+@step
+def definition(faber):
+    return faber.defines(*VALUES, supportRevocation=True, recipientAttribute="name")
 
 
 def issue(api, alice, definition, number):

@@ -54,7 +54,7 @@ def hashed(monkeypatch):
 
 
 @pytest.fixture
-def founded(db):
+def faber(db):
     """Not that of other tests: Fay's password is hashed by the product's hasher."""
     return found_college()
 

@@ -10,6 +10,7 @@ from credentials.models import Credential, CredentialDefinition
 from tenants.models import AuditEntry
 from tests.agency.holders.links.conftest import text_of
 from tests.agency.studio.conftest import read
+from tests.support.steps import step
 from wallets.models import Wallet
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -20,11 +21,15 @@ DEFINITION = {
 }  # fmt: skip
 
 
+@step
+def definition(faber):
+    faber.post("/definitions/credentials", DEFINITION)
+    return CredentialDefinition.objects.get()
+
+
 @pytest.fixture
-def page(api, url):
-    """The address of the form of a definition."""
-    api.post("/definitions/credentials", DEFINITION)
-    definition = CredentialDefinition.objects.get()
+def page(api, url, definition):
+    """The address of its form."""
     return f"{url}/credentials/new?definition={definition.pk}"
 
 

@@ -20,6 +20,7 @@ from tests.agency.holders.links.conftest import answer
 from tests.agency.studio.conftest import browser_of, person, read
 from tests.support.people import Organization
 from tests.support.policies import attribute, policy
+from tests.support.steps import step
 from wallets.models import Wallet
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -33,22 +34,22 @@ LARGE = (
 )  # fmt: skip
 
 
-@pytest.fixture
-def definition(api):
-    return api.defines(*VALUES, supportRevocation=True, recipientAttribute="name")
+@step
+def definition(faber):
+    return faber.defines(*VALUES, supportRevocation=True, recipientAttribute="name")
 
 
-@pytest.fixture
-def known(api, alice, definition):
+@step
+def known(faber, met, definition):
     """Alice has a card, was asked, was offered another one, and has written."""
-    alice.receives(api, definition, VALUES)
-    api.asks(alice, attributes=[{"policyName": "name"}])
-    alice.auto_selects()
-    api.offers(alice, definition, VALUES)
-    to = alice.known[api]
+    met.receives(faber, definition, VALUES)
+    faber.asks(met, attributes=[{"policyName": "name"}])
+    met.auto_selects()
+    faber.offers(met, definition, VALUES)
+    to = met.known[faber]
     for who, where, text in (
-        (api, to[0], "Are you well?"),
-        (alice, to[1], "Yes, thank you."),
+        (faber, to[0], "Are you well?"),
+        (met, to[1], "Yes, thank you."),
     ):
         who.post("/messages", {"connectionId": where, "text": text})
     return Connection.objects.get(connection_id=to[0], wallet__is_organization=True)
@@ -161,7 +162,7 @@ def test_their_checks_by_a_link_are_there(browser, viewer, url, api, known, defi
     bob = api.hosts("Bob")
     bob.meets(api)
     bob.receives(api, definition, VALUES | {"name": "Zoë Examples"})
-    for holder in (api.alice, bob):
+    for holder in (api.met, bob):
         made = api.post("/verifications/policy", policy(attribute("name", **only)))
         answer(holder, made["verificationRequestUrl"])
     by_link(api, definition)
@@ -257,7 +258,7 @@ def test_twelve_statements_are_enough_and_an_index_serves_each(
 ):
     only = {"restrictions": [{"credentialDefinitionId": definition["definitionId"]}]}
     made = api.post("/verifications/policy", policy(attribute("name", **only)))
-    answer(api.alice, made["verificationRequestUrl"])
+    answer(api.met, made["verificationRequestUrl"])
     offer, _ = by_link(api, definition)
     for path in (f"connections/{known.pk}", f"credentials/{offer.pk}"):
         read(browser, f"{url}/{path}/person")

@@ -23,6 +23,7 @@ from credentials.models import Credential, CredentialDefinition
 from tenants.models import AuditEntry
 from tests.agency.studio.conftest import read
 from tests.support.policies import attribute, policy, predicate
+from tests.support.steps import step
 from verifications.models import Verification, VerificationPolicy
 from verifications.proofs.policy import PolicyItem
 
@@ -61,10 +62,10 @@ WHOLE = policy(
 )
 
 
-@pytest.fixture
-def definition(api):
+@step
+def definition(faber):
     body = {"name": "Degree", "claims": {"year": {"type": "integer"}}}
-    api.defines("name", "year", **body)
+    faber.defines("name", "year", **body)
     return CredentialDefinition.objects.get()
 
 
@@ -345,10 +346,16 @@ def test_the_next_version_counts_the_last_number():
     assert {one: next_version(one) for one in following} == following
 
 
+@step
+def issued(faber, met, definition):
+    """The credential of Alice, a degree, at its issuer."""
+    met.receives(faber, {"definitionId": definition.definition_id}, VALUES)
+    return Credential.objects.get(role="issuer")
+
+
 @pytest.fixture
-def alice(alice, api, definition):
+def alice(alice, issued):
     """The wallet of Alice, with a degree."""
-    alice.receives(api, {"definitionId": definition.definition_id}, VALUES)
     return alice
 
 
@@ -452,12 +459,6 @@ def test_the_first_page_asks_for_the_policy_if_there_are_several(browser, url, a
 def ask_about(browser, url, credential):
     assert "Ask for a proof" in read(browser, f"{url}/credentials/{credential.pk}")
     return browser.get(f"{url}/verifications/new?credential={credential.pk}").url
-
-
-@pytest.fixture
-def issued(alice):
-    """The credential of Alice, at its issuer."""
-    return Credential.objects.get(role="issuer")
 
 
 def test_a_credential_leads_to_a_policy_and_to_its_holder(browser, url, alice, issued):

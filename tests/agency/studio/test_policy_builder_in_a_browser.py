@@ -4,12 +4,18 @@ import json
 
 import pytest
 
-from tests.agency.studio.test_policies import WHOLE, definition
+from credentials.models import CredentialDefinition
+from tests.agency.studio.test_policies import WHOLE
 from tests.support.chromium import MARKS
 from verifications.models import VerificationPolicy
 
-__all__ = ["definition"]
 pytestmark = MARKS
+
+
+@pytest.fixture
+def definition(api):
+    api.defines("name", "year", name="Degree")
+    return CredentialDefinition.objects.get()
 
 
 def press(tab, do):

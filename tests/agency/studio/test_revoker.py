@@ -9,19 +9,15 @@ from agency.studio.exchange import revoker
 from credentials.models import Credential
 from tests.agency.studio.conftest import browser_with, read
 from tests.agency.studio.test_person import text
+from tests.support.steps import step
 
 pytestmark = pytest.mark.django_db(transaction=True)
 VALUES = {"name": "Rosa Bauer"}
 
 
-@pytest.fixture
-def definition(api):
-    return api.defines(*VALUES, supportRevocation=True)
-
-
-@pytest.fixture
-def card(api, alice, definition):
-    alice.receives(api, definition, VALUES)
+@step
+def card(faber, met):
+    met.receives(faber, faber.defines(*VALUES, supportRevocation=True), VALUES)
     return Credential.objects.get(role="issuer")
 
 

@@ -11,6 +11,7 @@ from credentials import revocation
 from credentials.models import Credential
 from tests.agency.studio.conftest import read
 from tests.agency.studio.test_person import part, text
+from tests.support.steps import step
 
 pytestmark = pytest.mark.django_db(transaction=True)
 YESTERDAY = timezone.localdate() - timedelta(days=1)
@@ -21,18 +22,18 @@ def values(name, day=YESTERDAY):
     return {"name": name, "validUntil": f"{day:%Y%m%d}"}
 
 
-@pytest.fixture
-def member(api):
+@step
+def member(faber):
     names = ("name", "validUntil")
-    return api.defines(*names, supportRevocation=True, recipientAttribute="name")
+    return faber.defines(*names, supportRevocation=True, recipientAttribute="name")
 
 
-@pytest.fixture
-def paula(api, member, alice):
+@step
+def paula(faber, met, member):
     """Her card ran out yesterday. Sena's card runs out today, and is valid still."""
-    alice.receives(api, member, values("Paula Stein"))
-    sena = api.hosts("Sena")
-    sena.receives(api, member, values("Sena Kaya", timezone.localdate()))
+    met.receives(faber, member, values("Paula Stein"))
+    sena = faber.hosts("Sena")
+    sena.receives(faber, member, values("Sena Kaya", timezone.localdate()))
     return Credential.objects.filter(role="issuer").order_by("pk")[0]
 
 

@@ -2,33 +2,27 @@
 
 import pytest
 
-from tests.agency.studio.conftest import FOUNDED, found_college
-from tests.support.database import Template
+from tests.support.steps import step
 from tests.support.walks import Walk
 
 
-def prepare_walks():
-    """Faber College with what all walks begin with, or most."""
-    faber = found_college()
-    faber.holder, faber.badge = faber.hosts("Alice"), faber.defines("name", "level")
+@pytest.fixture
+def faber(transactional_db, faber):
     return faber
 
 
-FOR_WALKS = Template(prepare_walks)
+@step
+def holder(faber):
+    return faber.hosts("Alice")
+
+
+@step
+def badge(faber):
+    return faber.defines("name", "level")
 
 
 @pytest.fixture
-def founded(request, transactional_db, stored_keys):
-    return (FOR_WALKS if "walk" in request.fixturenames else FOUNDED)()
-
-
-@pytest.fixture
-def faber(founded):
-    return founded
-
-
-@pytest.fixture
-def walk(faber, monkeypatch):
+def walk(faber, holder, badge, monkeypatch):
     return Walk(faber, monkeypatch)
 
 

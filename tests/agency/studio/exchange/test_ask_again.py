@@ -1,11 +1,10 @@
 """One button asks the same holder again, by the same policy."""
 
-import pytest
-
 from connections.models import Connection
 from tenants.models import AuditEntry
 from tests.agency.studio.exchange.conftest import text, url_of
 from tests.support.policies import attribute, policy, predicate
+from tests.support.steps import step
 from verifications.models import Kiosk, Verification, VerificationPolicy
 
 SINCE = predicate("year", ">=", 1999, policyName="Since")
@@ -16,19 +15,19 @@ def asked():
     return Verification.objects.filter(role="verifier").order_by("pk")
 
 
-@pytest.fixture
+@step
 def stored(faber):
     return faber.post("/verificationPolicies", POLICY)["policyId"]
 
 
-@pytest.fixture
+@step
 def alice(faber):
     alice = faber.hosts("Alice")
     alice.meets(faber)
     return alice
 
 
-@pytest.fixture
+@step
 def refused(faber, alice, stored):
     """Alice had nothing to show."""
     where = f"/verifications/policy/{stored}/connections/{alice.known_as(faber)}"

@@ -9,6 +9,7 @@ from connections.models import BasicMessage, Connection, OutboundMessage
 from connections.protocols import basic_message
 from tenants.models import AuditEntry
 from tests.agency.studio.exchange.conftest import text, url_of
+from tests.support.steps import step
 
 pytestmark = pytest.mark.django_db(transaction=True)
 SHOWN = re.compile(
@@ -18,15 +19,15 @@ SHOWN = re.compile(
 )
 
 
-@pytest.fixture
+@step
 def alice(faber):
     holder = faber.hosts("Alice")
     holder.known_as(faber)
     return Connection.objects.get(role="invitee")
 
 
-@pytest.fixture
-def row(alice):
+@step
+def row(faber, alice):
     """The organization's side of the connection with Alice."""
     return Connection.objects.get(role="inviter")
 

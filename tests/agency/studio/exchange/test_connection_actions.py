@@ -5,11 +5,12 @@ import pytest
 from connections.models import Connection
 from tests.agency.studio.conftest import actions
 from tests.agency.studio.exchange.conftest import text, url_of
+from tests.support.steps import step
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-@pytest.fixture
+@step
 def row(faber):
     """The organization's side of a connection with a wallet here."""
     faber.hosts("Alice").known_as(faber)

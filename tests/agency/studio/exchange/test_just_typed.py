@@ -11,15 +11,20 @@ from credentials.models import Credential, CredentialDefinition
 from tenants.models import AuditEntry, Membership
 from tests.agency.studio.conftest import browser_of, browser_with
 from tests.agency.studio.exchange.conftest import text
+from tests.support.steps import step
 
 NAME = "Balthazar-4711"
 
 
-@pytest.fixture
-def offered(browser, faber):
-    """The address of the page to which the form of an offer leads."""
+@step
+def definition(faber):
     faber.defines("Full Name", "year")
-    definition = CredentialDefinition.objects.get()
+    return CredentialDefinition.objects.get()
+
+
+@pytest.fixture
+def offered(browser, faber, definition):
+    """The address of the page to which the form of an offer leads."""
     form = f"/studio/organizations/{faber.tenant.pk}/credentials/new"
     values = {"value_0": NAME, "value_1": "1999", "confirmed": "yes"}
     return browser.send(f"{form}?definition={definition.pk}", **values).url
@@ -87,9 +92,10 @@ def test_without_the_log_nothing_is_shown(browser, offered, monkeypatch):
     assert answer.status_code == 500 and NAME not in answer.text
 
 
-def test_a_session_remembers_the_last_cards_only(browser, offered, monkeypatch):
+def test_a_session_remembers_the_last_cards_only(
+    browser, offered, definition, monkeypatch
+):
     monkeypatch.setattr(just_typed, "MAX_CARDS", 1)
-    definition = CredentialDefinition.objects.get()
     form = f"{offered.rpartition('/')[0]}/new?definition={definition.pk}"
     browser.send(form, value_0="Melchior", value_1="2000", confirmed="yes")
     assert NAME not in text(browser.get(offered))

@@ -16,6 +16,7 @@ from tenants.models import AuditEntry
 from tests.agency.studio.exchange.conftest import text, url_of
 from tests.support import walks
 from tests.support.policies import attribute, policy, predicate
+from tests.support.steps import step
 from verifications.models import Verification
 
 NAME, YEAR, REQUIRED = "Balthazar-4711", "-19990417", "Melchior-0815"
@@ -39,7 +40,7 @@ def holds_value(page):
     return any(value in texts for value in (NAME, YEAR, REQUIRED))
 
 
-@pytest.fixture
+@step
 def rows(faber):
     """Both sides of an issuance and of a proof, by link and by connection."""
     alice = faber.hosts("Alice")
@@ -67,7 +68,7 @@ def test_no_page_holds_a_value(browser, rows):
             assert not holds_value(text(browser.get(path))), where
 
 
-@pytest.fixture
+@step
 def alice(faber):
     """Alice, with a credential."""
     alice = faber.hosts("Alice")
