@@ -6,7 +6,7 @@ from functools import partial
 import pytest
 from allauth.account.models import EmailAddress
 
-from tests.agency.pages.catalog import PAGES, SHORT, open_world
+from tests.agency.pages.catalog import PAGES, open_world
 from tests.agency.studio.conftest import read
 
 OURS = [name for name in PAGES if name.startswith(("account_", "mfa_"))]
@@ -23,7 +23,7 @@ NEW = "another long battery"
 
 @pytest.mark.django_db(transaction=True)
 def test_no_page_of_an_account_speaks_otherwise(stored_keys, subtests):
-    world = open_world(SHORT)
+    world = open_world()
     for name in OURS:
         with subtests.test(name):
             page = getattr(world, PAGES[name]).get(world.address(name)).text
