@@ -4,6 +4,7 @@ import json
 import re
 from datetime import timedelta
 from html import unescape
+from itertools import product
 from unittest import mock
 
 import pytest
@@ -18,6 +19,7 @@ from tests.agency.studio.conftest import browser_with
 from tests.agency.studio.exchange.conftest import text, url_of
 from tests.support import walks
 from tests.support.policies import attribute, policy
+from tests.support.steps import step
 from verifications.models import Verification
 
 VALUES = {"name": "Alice", "year": "1999"}
@@ -28,10 +30,10 @@ def offered(walk):
     return walks.credential(walk, "issuer", "Offered")
 
 
-@pytest.fixture
-def given_up(phone, faber):
+@step
+def given_up(faber, known_phone):
     """A connection with a message that was given up."""
-    row = phone.connects(faber)
+    row = Connection.objects.get()
     faber.post("/messages", {"connectionId": row.connection_id, "text": "Hello"})
     sent = OutboundMessage.objects.filter(type="basicmessage/1.0/message")
     sent.update(status="exhausted", attempts=10, last_error="endpoint_unreachable")
@@ -142,17 +144,17 @@ def test_a_form_sent_twice_counts_once(browser, offered):
     assert "counts once" in text(browser.get(url_of(offered)))
 
 
-@pytest.mark.parametrize("role, may", [("operator", True), ("developer", False)])
-def test_owners_and_operators_act(faber, offered, given_up, role, may):
-    theirs = browser_with(role, faber.tenant)
-    for row, words in (
-        (offered, ("Cancel the offer", "Reveal")),
-        (given_up[0], ("Send again", "Delete this")),
-    ):
-        page = text(theirs.get(url_of(row)))
-        assert [word in page for word in words] == [may, may]
-    status = theirs.send(f"{url_of(offered)}/cancel").status_code
-    assert status == (302 if may else 403)
+def test_owners_and_operators_act(faber, offered, given_up):
+    for role, may in (("developer", False), ("operator", True)):
+        theirs = browser_with(role, faber.tenant, role)
+        for row, words in (
+            (offered, ("Cancel the offer", "Reveal")),
+            (given_up[0], ("Send again", "Delete this")),
+        ):
+            page = text(theirs.get(url_of(row)))
+            assert [word in page for word in words] == [may, may], role
+        status = theirs.send(f"{url_of(offered)}/cancel").status_code
+        assert status == (302 if may else 403), role
 
 
 def test_a_connection_is_not_cancelled_and_has_nothing_to_reveal(browser, walk, faber):
@@ -211,9 +213,8 @@ def test_the_link_is_there_while_somebody_can_use_it(browser, faber):
     assert 'id="link-label"' not in text(browser.get(url_of(row)))
 
 
-@pytest.mark.parametrize("role", ["viewer", "developer"])
-def test_who_reveals_no_values_gets_no_link_to_take_part(browser, faber, role):
-    other = browser_with(role, faber.tenant)
+def test_who_reveals_no_values_gets_no_link_to_take_part(browser, faber):
+    others = [browser_with(one, faber.tenant, one) for one in ("viewer", "developer")]
     faber.invites(name="Alice")
     definition = faber.defines("name", "year")["definitionId"]
     body = {"definitionId": definition, "credentialValues": VALUES}
@@ -223,7 +224,7 @@ def test_who_reveals_no_values_gets_no_link_to_take_part(browser, faber, role):
         row = kind.rows().earliest("pk")
         link = kind(row).connection.invitation_url
         assert link in text(browser.get(url_of(row)))
-        for path in (url_of(row), f"{url_of(row)}/live"):
+        for other, path in product(others, (url_of(row), f"{url_of(row)}/live")):
             page = unescape(text(other.get(path)))
             assert link not in page and 'id="link"' not in page
             # The long form holds the same message.
