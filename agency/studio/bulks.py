@@ -43,7 +43,7 @@ from core.work import transactions
 from credentials.bulk import loading, results, workbooks
 from credentials.bulk.cells import DateForm
 from credentials.bulk.loading import BulkError
-from credentials.bulk.retention import discard_bulk
+from credentials.bulk.retention import delete_bulk
 from credentials.models import Bulk, Credential
 from credentials.models.definition import DATE, INTEGER
 from credentials.models.mailing import is_on
@@ -252,16 +252,11 @@ def change_with(change: str) -> View:
 
 @member_action("studio:bulk", needs=Permission.OPERATE, once="", asks=True)
 def remove_bulk(request: MemberRequest, object_id: UUID) -> HttpResponse:
-    """Delete a bulk after a question, as the API does.
-
-    A transaction hides and records it; 409 `wrong_state` while it runs. Its rows are
-    deleted after the commit, and by a worker if they are many.
-    """
+    """Delete a bulk after a question, as the API does."""
     bulk = get_bulk(request.tenant, object_id)
     if request.method != "POST":
         return render(request, "studio/remove_bulk.html", {"bulk": bulk})
-    audit.recorded(bulk.hide, "bulk.deleted", bulk, by=request)()
-    discard_bulk(bulk)
+    delete_bulk(bulk, by=request)
     messages.success(request, "It is deleted. What it offered stays.")
     return redirect("studio:bulks", request.tenant.pk)
 

@@ -29,7 +29,7 @@ from credentials.api.serializers import CredentialContract, values_field
 from credentials.bulk import loading, reading, results, workbooks
 from credentials.bulk.cells import DateForm, converter
 from credentials.bulk.loading import BulkError
-from credentials.bulk.retention import discard_bulk
+from credentials.bulk.retention import delete_bulk
 from credentials.models import Bulk, CredentialDefinition
 from tenants import audit
 from tenants.models import Scope
@@ -307,10 +307,7 @@ class Bulks(View):
 
     @operation("deleteBulk", Scope.ISSUE)
     def destroy(self, request: Request, bulkId: str) -> Response:
-        bulk = self.get_bulk(bulkId)
-        # Hidden and recorded in one transaction; its rows take many.
-        audit.recorded(bulk.hide, "bulk.deleted", bulk, by=request)()
-        discard_bulk(bulk)
+        delete_bulk(self.get_bulk(bulkId), by=request)
         return Response()
 
     def change(self, function: Callable[[Bulk], object], bulk_id: str) -> Response:

@@ -8,6 +8,7 @@ from django.utils import timezone
 from core.work.retention import BatchBudget, TimeBudget, delete_in_batches
 from credentials.models.bulk import Bulk, BulkRow
 from credentials.models.mailing import MailDay, Mailing, MailingRow
+from tenants import audit
 
 KEPT = timedelta(days=30)
 # Of a bulk that is hidden (started_at is None): the process that stored or deleted
@@ -55,6 +56,15 @@ def delete_old_mailings() -> int:
     MailDay.objects.filter(day__lt=(timezone.now() - KEPT).date()).delete()
     old = Mailing.objects.filter(bulk=None, updated_at__lt=timezone.now() - KEPT)
     return delete_in_batches(old.only("pk"), BatchBudget())
+
+
+def delete_bulk(bulk: Bulk, by: audit.Who) -> None:
+    """Hide a bulk and record that, in one transaction; then delete it with its rows.
+
+    409 `wrong_state` while it runs.
+    """
+    audit.recorded(bulk.hide, "bulk.deleted", bulk, by=by)()
+    discard_bulk(bulk)
 
 
 def discard_bulk(bulk: Bulk) -> None:
