@@ -115,6 +115,7 @@ TRANSPORT_ERRORS = {
     "internal_error": "It failed here. The log of the server says why.",
     THREAD_ENDED: "The other side ended the exchange before it was delivered.",
     "not_fetched": "The other agent has no address and did not come to fetch it.",
+    "webhook_disabled": "The webhook was switched off before it was called.",
 }
 
 

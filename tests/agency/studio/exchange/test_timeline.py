@@ -14,7 +14,7 @@ from credentials.models import Credential
 from tests.agency.studio.exchange.conftest import text, url_of
 from tests.support import outside_agent, queues, walks
 from tests.support.outside_exchanges import offered_to, takes_offer
-from webhooks.delivery import due, recording
+from webhooks.delivery import due, recording, recovery
 from webhooks.delivery.outcomes import Outcome, Result
 from webhooks.models import Delivery
 
@@ -127,6 +127,11 @@ def test_the_calls_of_webhooks_stand_below_their_event(browser, faber, settings)
     assert "The address answered with an error status." in page
     assert re.search(r"Call 1 · <time.*?</time>\s+· 250 ms · .*503", page)
     assert "Sorry" not in page
+    webhook = faber.get("/webhooks")[0]["id"]
+    faber.put(f"/webhooks/{webhook}/disable")
+    recovery.run_maintenance()
+    page = text(browser.get(url_of(row)))
+    assert "The webhook was switched off before it was called." in page
 
 
 def queries(browser, path):
