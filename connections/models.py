@@ -214,6 +214,7 @@ class Connection(EventSource, NotedRow):
     spoken = models.JSONField(default=dict)
     disclosed = models.JSONField(default=list)
     # When a peer by connections/1.0 was asked for its protocols, which is done once.
+    # (One by DID exchange is asked when it connects.)
     features_asked_at = models.DateTimeField(null=True)
 
     # Inviter: whether each request waits until it is confirmed, and the response that
@@ -607,7 +608,7 @@ class Connection(EventSource, NotedRow):
         message_format = formats.format_of(message)
         if message_format.version not in formats.VERSIONS:
             return
-        assumed = self._last_spoken(name)
+        assumed = self._assumed_format(name)
         # A message without attachments does not show the format.
         form = message_format.format if "formats" in message.body else assumed[1]
         latest = (message_format.version, form)
@@ -633,14 +634,14 @@ class Connection(EventSource, NotedRow):
         is set, which 1.0 has not, the last one that the peer wrote, the newest one that
         it disclosed, the one usual with the handshake.
         """
-        version, form = self._last_spoken(protocol)
+        version, form = self._assumed_format(protocol)
         if self.attachment_format:
             version, form = self.Version.SECOND.value, self.attachment_format
         return MessageFormat(
             self.message_prefix, self.exchange_version or version, form
         )
 
-    def _last_spoken(self, protocol: str) -> tuple[str, str]:
+    def _assumed_format(self, protocol: str) -> tuple[str, str]:
         """The version and format to assume for the peer."""
         offered = [
             version

@@ -34,7 +34,7 @@ class MessageFormat(NamedTuple):
         return f"{protocol}/{self.version}/{name}"
 
     def in_version(self, version: str) -> "MessageFormat":
-        """The same in this version. Empty: unchanged."""
+        """Return this format with another version; `version` empty: itself."""
         return self._replace(version=version or self.version)
 
 

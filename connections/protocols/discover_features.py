@@ -48,7 +48,8 @@ def choose_format(
 ) -> MessageFormat:
     """Return the format of a new exchange on a locked connection.
 
-    version: the caller's choice; see Connection.message_format_for(). names: ids and
+    version: the caller's choice, which comes before that of
+    Connection.message_format_for(). names: ids and
     DIDs that the exchange is about. Those of did:webvh can be written in `anoncreds/*`
     of version 2.0 alone: 409 `needs_version_2` if the peer has only 1.0, or that was
     chosen.

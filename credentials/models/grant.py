@@ -24,7 +24,8 @@ class Grant(Record):
     that the wallet proves to have. Codes and tokens are random, so their digests tell
     nothing. transaction_code: what the holder was told besides, sealed. tries: how
     often it was guessed wrong. redeemed_at: when the code was exchanged for the token.
-    served_at: when the credential that was issued by hand was fetched.
+    served_at: when the credential that was issued by hand was fetched. notified: the last
+    event of which the wallet has notified us.
     """
 
     tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE)
@@ -41,7 +42,6 @@ class Grant(Record):
     token_thumbprint = models.CharField(max_length=43, blank=True)
     key_thumbprint = models.CharField(max_length=43, blank=True)
     served_at = models.DateTimeField(null=True)
-    # The last event of which the wallet has notified us.
     notified = models.CharField(max_length=30, blank=True)
 
     class Meta:

@@ -130,7 +130,7 @@ def answer_deferred(found: Grant, body: JSON) -> Answer:
 
 
 def take_notification(grant: Grant, body: JSON) -> None:
-    """Note what became of the credential (section 11). ProtocolError."""
+    """Note in the grant what became of the credential (section 11). ProtocolError."""
     if not isinstance(body, dict) or body.get("event") not in EVENTS:
         raise ProtocolError(
             "invalid_notification_request", f"Give an event: {', '.join(EVENTS)}."

@@ -359,7 +359,7 @@ class Policy:
 
     @property
     def is_judged_at_receipt(self) -> bool:
-        """Whether revocation is checked for the time of receipt, not of the request."""
+        """Whether it has `validNow`: revocation is checked for the time of receipt."""
         return bool(self.requirement.valid_now)
 
     @property

@@ -66,6 +66,7 @@ def build_request(
     }
     if non_revoked_at is not None:
         start = policy.requirement.start
+        # With `validNow` this time is ahead.
         if start is None and not policy.is_judged_at_receipt:
             start = non_revoked_at
         from_member: dict[str, JSON] = (
