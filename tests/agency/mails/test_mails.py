@@ -19,17 +19,15 @@ from tests.agency.studio.conftest import (
     browser,
     browser_of,
     college,
+    faber,
     fay,
-    founded,
     person,
     url,
 )
 from tests.factories import EmailAddressFactory
 from tests.support.pages import Browser
 
-__all__ = [
-    "browser", "college", "fay", "founded", "url",
-]  # fmt: skip
+__all__ = ["browser", "college", "faber", "fay", "url"]
 
 PASSWORD = "correct horse battery"
 NEW = "another horse battery"
