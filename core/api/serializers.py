@@ -4,7 +4,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
-from functools import cache, cached_property, partial
+from functools import cache, cached_property
 from operator import attrgetter
 from typing import Any, NamedTuple, TypedDict, TypeVar, Unpack
 
@@ -97,8 +97,11 @@ class Contract(serializers.Serializer[Shown]):
                 members.append(Member(name, method, True, write))
                 continue
             if name in cls.sealed_members:
-                unseal = partial(vault.unseal, column=name)
-                members.append(Member(name, unseal, False, write))
+                members.append(
+                    Member(
+                        name, lambda row, of=name: vault.unseal(row, of), False, write
+                    )
+                )
                 continue
             if write is str and not field.required:
                 write = _write_optional_text

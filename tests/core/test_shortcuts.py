@@ -17,7 +17,6 @@ from psycopg._preparing import PrepareManager
 from core.api import caller_cache
 from core.database import base, compiled_sql, shortcuts
 from credentials.models import Credential
-from tenants.models import record
 from verifications.models import Verification
 
 ASKED = [{"policyName": "name", "attributeNames": ["name"]}]
@@ -62,7 +61,7 @@ def test_a_story_is_the_same_without_them(faber, monkeypatch, are_used):
         monkeypatch.setattr(compiled_sql, "fetch_rows", refuse)
         monkeypatch.setattr(compiled_sql, "count_rows", refuse)
         monkeypatch.setattr(base.DatabaseWrapper, "_kept_cursor", refuse)
-        monkeypatch.setattr(record, "ModelState", refuse)
+        monkeypatch.setattr(compiled_sql, "ModelState", refuse)
         monkeypatch.setattr(caller_cache, "read_versions", refuse)
         with shortcuts.without():
             found = story_of(faber)
