@@ -108,7 +108,7 @@ def is_api(module: str) -> bool:
 def imported_libraries(module: str) -> set[str]:
     """The top-level names of all imports, also of those inside functions."""
     names = set()
-    for node in ast.walk(modules()[module].tree):
+    for node in modules()[module].nodes:
         if isinstance(node, ast.Import):
             names |= {alias.name.partition(".")[0] for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
@@ -117,13 +117,15 @@ def imported_libraries(module: str) -> set[str]:
     return names
 
 
-def functions_with(tree: ast.Module, is_wanted: Callable[[ast.AST], bool]) -> set[str]:
+def functions_with(
+    nodes: list[ast.AST], is_wanted: Callable[[ast.AST], bool]
+) -> set[str]:
     """The functions that hold a wanted node; `{""}` if only the module itself does."""
-    if not any(map(is_wanted, ast.walk(tree))):
+    if not any(map(is_wanted, nodes)):
         return set()
     names = {
         function.name
-        for function in ast.walk(tree)
+        for function in nodes
         if isinstance(function, source.FUNCTIONS)
         and any(map(is_wanted, ast.walk(function)))
     }
@@ -254,7 +256,7 @@ def test_a_library_is_imported_by_its_boundary_files_only(library):
 
 def test_nothing_but_move_assigns_a_state():
     found = {
-        name: functions_with(module.tree, assigns_state)
+        name: functions_with(module.nodes, assigns_state)
         for name, module in modules().items()
         if name != "core.states"
     }
@@ -303,14 +305,14 @@ def test_apps_whose_transactions_may_send_messages_use_our_atomic():
         name
         for name, module in modules().items()
         if source.is_below(name, *SENDING_APPS)
-        and any(map(uses_djangos_atomic, ast.walk(module.tree)))
+        and any(map(uses_djangos_atomic, module.nodes))
     }
     assert found == set()
 
 
 def test_only_the_listed_functions_catch_every_exception():
     found = {
-        file_of(name): functions_with(module.tree, catches_all)
+        file_of(name): functions_with(module.nodes, catches_all)
         for name, module in modules().items()
     }
     assert {file: names for file, names in found.items() if names} == CATCH_ALL
@@ -339,4 +341,4 @@ def test_only_the_listed_functions_catch_every_exception():
     ],
 )
 def test_the_searches_find_each_kind_and_nothing_else(search, code, is_found):
-    assert bool(functions_with(ast.parse(code), search)) is is_found
+    assert bool(functions_with(list(ast.walk(ast.parse(code))), search)) is is_found

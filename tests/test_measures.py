@@ -1,7 +1,5 @@
 """What `python -m tests.measures` counts."""
 
-import ast
-
 from tests.measures.source import (
     Module,
     cycles,
@@ -18,7 +16,7 @@ from webhooks.delivery import signing
 
 def modules(**texts):
     named = {name.replace("__", "."): text for name, text in texts.items()}
-    return {name: Module(name, text, ast.parse(text)) for name, text in named.items()}
+    return {name: Module.parse(name, text) for name, text in named.items()}
 
 
 def test_modules_that_reach_each_other_are_a_cycle():

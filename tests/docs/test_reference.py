@@ -34,7 +34,7 @@ def codes_raised():
     """Every code that is a literal in the call of an error or error response."""
     found = set(CODES.values()) | {"wrong_state", "malformed_json"}
     for module in read_modules().values():
-        for call in ast.walk(module.tree):
+        for call in module.nodes:
             if isinstance(call, ast.Call) and name_of(call.func) in RAISED:
                 found |= {code for code in map(code_in, call.args[:2]) if code}
     return found - NOT_FOR_CALLERS
@@ -59,7 +59,7 @@ def test_every_code_stands_in_the_table_of_errors():
 
 
 def test_the_table_of_errors_names_nothing_that_is_never_raised():
-    nodes = [node for one in read_modules().values() for node in ast.walk(one.tree)]
+    nodes = [node for one in read_modules().values() for node in one.nodes]
     constants = [node.value for node in nodes if isinstance(node, ast.Constant)]
     text = "\n".join(one for one in constants if isinstance(one, str))
     fields = "invitation", "credentialData", "verificationData"

@@ -36,6 +36,12 @@ class Module(NamedTuple):
     name: str
     text: str
     tree: ast.Module
+    nodes: list[ast.AST]  # of the tree: to walk it takes longer than to look at all
+
+    @classmethod
+    def parse(cls, name: str, text: str) -> "Module":
+        tree = ast.parse(text)
+        return cls(name, text, tree, list(ast.walk(tree)))
 
     def lines(self) -> list[str]:
         """Those that are not blank."""
@@ -43,9 +49,7 @@ class Module(NamedTuple):
 
     def functions(self) -> list[str]:
         """The names of all functions and methods, nested ones too."""
-        return [
-            node.name for node in ast.walk(self.tree) if isinstance(node, FUNCTIONS)
-        ]
+        return [node.name for node in self.nodes if isinstance(node, FUNCTIONS)]
 
 
 @cache
@@ -58,14 +62,13 @@ def read_modules() -> dict[str, Module]:
         parts = path.relative_to(ROOT).with_suffix("").parts
         if "migrations" not in parts:
             name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
-            text = path.read_text()
-            modules[name] = Module(name, text, ast.parse(text))
+            modules[name] = Module.parse(name, path.read_text())
     return modules
 
 
 def names_imported(module: Module) -> Iterator[str]:
     """The dotted names of all imports, also of those inside functions."""
-    for node in ast.walk(module.tree):
+    for node in module.nodes:
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -168,7 +171,7 @@ def thread_locals(module: Module) -> int:
         isinstance(node, ast.Name | ast.Attribute)
         and getattr(node, "id", getattr(node, "attr", "")) in ("local", "ContextVar")
         and isinstance(node.ctx, ast.Load)
-        for call in ast.walk(module.tree)
+        for call in module.nodes
         if isinstance(call, ast.Call | ast.ClassDef)
         for node in (call.bases if isinstance(call, ast.ClassDef) else [call.func])
     )
@@ -177,13 +180,13 @@ def thread_locals(module: Module) -> int:
 def late_bound(module: Module, modules: dict[str, Module]) -> Iterator[str]:
     """The attributes of other modules of ours that it assigns or extends."""
     imported = {name.rpartition(".")[2]: name for name in imports_of(module, modules)}
-    for node in ast.walk(module.tree):
+    for node in module.nodes:
         # A variable hides a module of its name.
         if isinstance(node, ast.arg):
             imported.pop(node.arg, None)
         elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
             imported.pop(node.id, None)
-    for node in ast.walk(module.tree):
+    for node in module.nodes:
         targets: list[ast.expr] = []
         if isinstance(node, ast.Assign):
             targets = node.targets
@@ -200,7 +203,7 @@ def late_bound(module: Module, modules: dict[str, Module]) -> Iterator[str]:
 def untyped_words(module: Module) -> int:
     """How often an annotation says Any, object or dict without types; and casts."""
     number = 0
-    for node in ast.walk(module.tree):
+    for node in module.nodes:
         if isinstance(node, ast.Call):
             number += isinstance(node.func, ast.Name) and node.func.id == "cast"
         for place in ("annotation", "returns"):
