@@ -8,14 +8,17 @@ import psycopg
 import pytest
 from psycopg_pool import PoolTimeout
 
-from core.database.pool import (
-    CHECK_AFTER_SECONDS,
-    CONNECTION_TIMEOUT_SECONDS,
-    PROBE_TIMEOUT_SECONDS,
-    Pool,
-)
+from core.database import pool as limits
+from core.database.pool import Pool
 from tests.core.test_database import url
 from tests.support.processes import eventually
+
+
+@pytest.fixture(autouse=True)
+def short_limits(monkeypatch):
+    monkeypatch.setattr(limits, "CONNECTION_TIMEOUT_SECONDS", 0.4)
+    monkeypatch.setattr(limits, "PROBE_TIMEOUT_SECONDS", 0.1)
+    monkeypatch.setattr(limits, "CHECK_TIMEOUT_SECONDS", 0.2)
 
 
 @pytest.fixture
@@ -54,18 +57,18 @@ def refused_after(pool):
 
 def test_the_first_waits_and_the_next_hardly(pool_of, hanging):
     pool = pool_of(hanging + "&connect_timeout=60")
-    for limit in (CONNECTION_TIMEOUT_SECONDS, PROBE_TIMEOUT_SECONDS):
-        assert limit <= refused_after(pool) < limit + 0.5
+    for limit in (limits.CONNECTION_TIMEOUT_SECONDS, limits.PROBE_TIMEOUT_SECONDS):
+        assert limit <= refused_after(pool) < limit + 0.25
 
 
 def test_while_one_asks_the_others_fail_at_once(pool_of, hanging, monkeypatch):
     pool = pool_of(hanging)
     refused_after(pool)
-    monkeypatch.setattr("core.database.pool.PROBE_TIMEOUT_SECONDS", 2.0)
+    monkeypatch.setattr(limits, "PROBE_TIMEOUT_SECONDS", 0.8)
     asking = Thread(target=refused_after, args=[pool])
     asking.start()
     eventually(pool.probe_lock.locked)
-    assert refused_after(pool) < 1
+    assert refused_after(pool) < 0.4
     asking.join()
 
 
@@ -76,7 +79,7 @@ def test_a_pool_that_is_all_in_use_is_no_outage(pool_of):
     found = []
     waiting = Thread(target=lambda: found.append(pool.getconn()))
     waiting.start()
-    time.sleep(CONNECTION_TIMEOUT_SECONDS + 0.5)
+    time.sleep(limits.CONNECTION_TIMEOUT_SECONDS + 0.2)
     assert not pool.is_away
     pool.putconn(lent.pop())
     waiting.join(2)
@@ -89,13 +92,13 @@ def test_a_pool_that_is_all_in_use_is_no_outage(pool_of):
 def test_a_connection_that_does_not_answer_is_not_handed_out(pool_of, monkeypatch):
     pool = pool_of(url())
     connection = pool.getconn()
-    connection.used_at -= CHECK_AFTER_SECONDS
+    connection.used_at -= limits.CHECK_AFTER_SECONDS
     monkeypatch.setattr(
         pool, "check_connection", lambda one: one.execute("SELECT pg_sleep(9)")
     )
     started = time.monotonic()
     with pytest.raises(psycopg.OperationalError, match="no response in time"):
         pool.check_response(connection)
-    assert time.monotonic() - started < 2
+    assert time.monotonic() - started < 1
     assert connection.closed
     pool.putconn(connection)
