@@ -24,6 +24,7 @@ class Work:
         self.begun = []
         self.ends = {}
         self.tasks = {}
+        self.ended = self.others = 0  # others: calls of the lane that are not ours
 
     async def call(self, *names, gone=None, **options):
         """The call `A1` is the caller A's."""
@@ -33,7 +34,7 @@ class Work:
                 name[0], lambda name=name: self.run(name), gone or stays, **options
             )
             self.tasks[name] = asyncio.create_task(waited_for)
-            await settle()
+            await self.settle()
 
     def run(self, name):
         self.begun.append(name)
@@ -44,7 +45,14 @@ class Work:
         for name in names:
             self.ends[name].set()
             assert await self.tasks[name] == name
-            await settle()
+            self.ended += 1
+            await self.settle()
+
+    async def settle(self):
+        """Until each thread that the lane has given runs its call."""
+        await settle()
+        while len(self.begun) - self.ended < self.lane.running.total() - self.others:
+            await asyncio.sleep(0.001)
 
 
 async def stays():
@@ -52,7 +60,8 @@ async def stays():
 
 
 async def settle():
-    await asyncio.sleep(0.05)
+    for _ in range(10):
+        await asyncio.sleep(0)
 
 
 def lane(threads=4, max_waiting=100, timeout=10.0, **options):
@@ -186,7 +195,9 @@ async def test_a_call_that_only_waits_keeps_no_other_of_its_caller_back():
             assert ended.wait(10)
 
     waiting = asyncio.create_task(threads.run("A", wait, stays))
-    await settle()
+    while not threads.idle_by:
+        await asyncio.sleep(0.001)
+    work.others = 1
     await work.call("A1", "A2")
     assert work.begun == ["A1"]
     ended.set()
