@@ -8,7 +8,8 @@ import pytest
 from django.utils import timezone
 
 from core.work.shares import Shares
-from tenants.lifecycle.provisioning import create_organization
+from tenants import vault
+from tests.factories import TenantFactory
 from tests.support.races import at_once
 from tests.support.webhook_receiver import receiving, worker_calls
 from webhooks.delivery import claim, health, recording, worker
@@ -31,7 +32,8 @@ def threads(loopback, settings):
 
 def register(name, url):
     """An organization with a webhook."""
-    tenant = create_organization(name).tenant
+    tenant = TenantFactory(name=name)
+    vault.create_data_key(tenant)
     return Webhook.register(tenant, url, Webhook.Type.NOTIFICATION, "literal")
 
 
@@ -91,7 +93,7 @@ def test_one_that_takes_calls_one_after_the_other_soon_gets_no_more(
 
     def meet(call):
         with turn:
-            time.sleep(0.05)
+            time.sleep(0.02)
 
     receiver.meet = meet
     webhook = register("Faber", receiver.url)
@@ -187,7 +189,7 @@ def test_a_crowd_at_one_address_waits_for_no_backlog(receiver):
     """Two workers make the calls; never more than the address may have."""
     meter = Meter(receiver, 0.01)
     faber = register("Faber", receiver.url)
-    send(faber, 300)
+    send(faber, 200)
     crowd = [register(f"Other {number}", receiver.url) for number in range(CROWD - 1)]
     for other in crowd:
         send(other, 2)
