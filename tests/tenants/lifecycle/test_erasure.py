@@ -162,7 +162,7 @@ def test_a_wallet_goes_with_an_organization_that_is_deleted_meanwhile(
 ):
     faber.delete("/api/wallets/alice")
     deletes(faber)
-    finish()
+    finish(step=10)
     assert rows_with("tenant", faber.tenant.pk) == {}
     assert not Key.objects.filter(~Q(seed=None), tenant=faber.tenant).exists()
 
