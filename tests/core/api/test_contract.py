@@ -79,12 +79,15 @@ ANSWERED = {
 
 
 def paths_to_call(operation):
-    """All of a read; the first and the later clients' of a write, which costs more."""
+    """All of a read; the later clients' of a write, which costs more.
+
+    Both clients' where the interface leaves open whether it is answered.
+    """
     paths = operation.paths
     if operation.method == "GET":
         return paths
     assert len({resolve(path).func for path in paths}) == 1, "one view for all"
-    return {paths[0], paths[-1]}
+    return {paths[-1]} if operation.answer else {paths[0], paths[-1]}
 
 
 def call(operation, path, world):

@@ -112,40 +112,30 @@ CHOSEN = [
 ]  # fmt: skip
 
 
-def test_a_connection_is_called_as_the_caller_chooses(faber, subtests):
-    alice = faber.hosts()
+def test_a_connection_is_called_as_the_caller_chooses(faber):
     for chosen in CHOSEN:
-        with subtests.test(chosen):
-            assert_connection_is_called(faber, alice, chosen)
-
-
-def assert_connection_is_called(faber, alice, chosen):
-    path = f"/connections/{quote(chosen, safe='')}"
-    invited = faber.invites(connectionId=chosen)
-    assert invited["connectionId"] == chosen
-    alice.accepts_invitation(invited["invitationUrl"])
+        path = f"/connections/{quote(chosen, safe='')}"
+        assert faber.invites(connectionId=chosen)["connectionId"] == chosen
+        assert faber.get(path)["connectionId"] == chosen
+        faber.delete(path)
+        assert_error(error_of(faber.get, path), 404, "not_found")
+    chosen = "a%20b&c=d; 犬"
+    alice, path = faber.hosts(), f"/connections/{quote(chosen)}"
+    alice.accepts_invitation(faber.invites(connectionId=chosen)["invitationUrl"])
     assert faber.get(path)["state"] == "Connected"
     asked = faber.post(f"/verifications/policy{path}", POLICY)
     assert asked["connectionId"] == chosen
-    found = faber.get("/verifications", connectionId=quote(chosen, safe=""))
+    found = faber.get("/verifications", connectionId=quote(chosen))
     assert [one["verificationId"] for one in found] == [asked["verificationId"]]
-    faber.delete(path)
-    assert_error(error_of(faber.get, path), 404, "not_found")
 
 
-def test_a_wallet_is_called_as_the_caller_chooses(faber, subtests):
+def test_a_wallet_is_called_as_the_caller_chooses(faber):
     for chosen in CHOSEN:
-        with subtests.test(chosen):
-            assert_wallet_is_called(faber, chosen)
-
-
-def assert_wallet_is_called(faber, chosen):
-    assert faber.post("/api/wallets", {"walletId": chosen})["walletId"] == chosen
-    alice = Holder(faber, quote(chosen, safe=""))
-    assert alice.meets(faber)["state"] == "Connected"
-    assert len(alice.get("/connections")) == 1
-    faber.delete(f"/api/wallets/{quote(chosen, safe='')}")
-    assert_error(error_of(alice.get, "/connections"), 404, "not_found")
+        assert faber.post("/api/wallets", {"walletId": chosen})["walletId"] == chosen
+        alice = Holder(faber, quote(chosen, safe=""))
+        assert alice.get("/connections") == []
+        faber.delete(f"/api/wallets/{quote(chosen, safe='')}")
+        assert_error(error_of(alice.get, "/connections"), 404, "not_found")
 
 
 def test_a_call_with_a_chosen_id_is_made_once_however_it_is_encoded(faber):

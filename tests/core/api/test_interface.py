@@ -1,13 +1,14 @@
 """Every path of the interface specification, with its literal fields and both headers.
 
-The table is the specification's, row by row and in an order that tells a story. Each
-row runs under every prefix of its API.
+The table is the specification's, row by row and in an order that tells a story. It runs
+without a prefix and as the later clients call it; each other prefix has the same views.
 """
 
 import json
 
 import pytest
 from django.test import Client
+from django.urls import resolve
 
 from tenants.lifecycle.provisioning import create_organization
 
@@ -126,7 +127,7 @@ class Caller:
             self.kept[name] = value
 
 
-@pytest.mark.parametrize(("credentials", "wallet"), PREFIXES)
+@pytest.mark.parametrize(("credentials", "wallet"), (PREFIXES[0], PREFIXES[-1]))
 def test_every_path_answers_as_the_specification_says(stored_keys, credentials, wallet):
     caller, answers = Caller(credentials, wallet), {}
     for method, path, body, wanted in STORY:
@@ -139,6 +140,13 @@ def test_every_path_answers_as_the_specification_says(stored_keys, credentials, 
     assert_dialect(caller, answers)
     kept = [caller.kept[name] for name in ("isValid", "valid", "endorser")]
     assert kept == [True, True, "DelegatedEndorser"]
+
+
+def test_each_prefix_has_the_same_views():
+    for _, path, _, _ in STORY:
+        is_of_wallet = path.startswith("/api/")
+        addresses = {prefixes[is_of_wallet] + path for prefixes in PREFIXES}
+        assert len({resolve(one).func for one in addresses}) == 1, path
 
 
 def assert_dialect(caller, answers):
