@@ -39,7 +39,9 @@ class ListReader:
     def find_status(self, listed: Mapping[str, JSON], query: Query) -> int:
         """The status at a place of a list. PeerError, Unavailable if it has none."""
         address = address_of(listed)
-        text = self.texts.get(address) or cache.get(name_of(address))
+        text = self.texts.get(address)
+        if text is None:
+            text = cache.get(name_of(address))
         if text is None:
             try:
                 text = self.fetch(address)

@@ -8,6 +8,7 @@ from threading import Thread
 import pytest
 from django.core.cache import cache
 
+from core.errors import AgencyError, PeerError
 from core.work import leases
 from tests.support.http_endpoints import answers, serving, sleeps
 from tests.support.sd_jwt import Issuer
@@ -21,7 +22,8 @@ from tests.verifications.openid4vp.test_other_issuers import (
 )
 from verifications.models import Verification, WaitingAnswer
 from verifications.openid4vp import foreign_lists, waiting_answers
-from wallets.jose import signing, status_token
+from verifications.openid4vp.queries import Query
+from wallets.jose import certificates, signing, status_token
 from webhooks.events.types import Type
 from webhooks.models import Event
 
@@ -52,15 +54,16 @@ def response(body, status="200 OK", headers=""):
 
 
 class Host:
-    """A host of one list, which it answers to the first that asks."""
+    """A host that answers the first that asks: this, or its list with these changes."""
 
     uri = ""
 
-    def __init__(self, make=sign_list, **options):
-        self.make = lambda: response(make(self.uri, **options))
+    def __init__(self, answer=b"", **changes):
+        self.answer, self.changes = answer, changes
 
     def __call__(self, connection):
-        answers(self.make())(connection)
+        listed = self.answer or response(sign_list(self.uri, **self.changes))
+        answers(listed)(connection)
 
 
 def show(acme, anchor_id, uri, index=0):  # noqa: F811
@@ -76,12 +79,11 @@ def seen(acme, phone):
     return acme.get(f"/verifications/{phone.asked}")
 
 
-def judged(acme, anchor_id, meet, index=0, path="/1"):  # noqa: F811
+def judged(acme, anchor_id, meet):
     """The verification after the worker has read the list."""
     with serving(meet) as host:
-        uri = f"http://{host}{path}"
-        meet.uri = uri
-        phone = show(acme, anchor_id, uri, index)
+        uri = f"http://{host}/1"
+        phone = show(acme, anchor_id, uri)
         before = seen(acme, phone)
         assert before["state"] == "Requested" and "isValid" not in before
         waiting_answers.loop.run()
@@ -100,59 +102,72 @@ def test_a_list_is_read_by_the_worker_and_kept(acme, anchor):  # noqa: F811
     assert codes(seen(acme, second)) == {"revoked"}
 
 
-def meets(data):
-    class Meets:
-        def __call__(self, connection):
-            answers(data)(connection)
-
-    return Meets()
-
-
-@pytest.mark.parametrize(
-    "meet",
-    [
-        meets(response(b"", "404 Not Found")),
-        meets(response(b"", "503 Service Unavailable")),
-        meets(response(b"", "302 Found", "Location: https://else.example/1\r\n")),
-        meets(response(b"")),
-        meets(response(b"x" * 2_000_000)),
-        meets(response(sign_list("https://else.example/1"))),
-        Host(sub=None), Host(exp=1), Host(typ="JWT"), Host(listed={"bits": 3}),
-        Host(of=Issuer(STATE.uri)),
-        Host(listed={"lst": signing.encode_base64url(zlib.compress(bytes(5_000_000)))}),
-    ],
-    ids=[
-        "404", "5xx", "redirect", "empty", "long", "other sub", "no sub", "expired",
-        "typ", "bits 3", "signer", "bomb",
-    ],
+BOMB = signing.encode_base64url(zlib.compress(bytes(5_000_000)))
+NO_LISTS = {
+    "404": Host(response(b"", "404 Not Found")),
+    "redirect": Host(response(b"", "302 Found", "Location: https://else.example/\r\n")),
+    "empty": Host(response(b"")), "long": Host(response(b"x" * 2_000_000)),
+    "other sub": Host(response(sign_list("https://else.example/1"))),
+    "no sub": Host(sub=None), "expired": Host(exp=1), "typ": Host(typ="JWT"),
+    "bits 3": Host(listed={"bits": 3}), "bomb": Host(listed={"lst": BOMB}),
+    "signer": Host(of=Issuer(STATE.uri)),
+}  # fmt: skip
+QUERY = Query(
+    id="q0", group=0, vct="urn:eu:pid", issuer="", kinds={}, demands=(),
+    anchors=tuple(certificates.encode_chain([STATE.authority.der])),
 )  # fmt: skip
-def test_what_is_no_list_of_the_issuer_makes_it_not_valid(acme, anchor, meet):  # noqa: F811
-    assert codes(judged(acme, anchor, meet)) == {"status_unavailable"}
 
 
-@pytest.mark.parametrize("index", [128, -1, "0", True, None])
-def test_a_place_that_is_none_makes_it_not_valid(acme, anchor, index):  # noqa: F811
-    assert codes(judged(acme, anchor, Host(), index)) == {"status_unavailable"}
+def status(host, index=0):
+    """What the worker reads at this place of a host's list."""
+    with serving(host) as name:
+        host.uri = f"http://{name}/1"
+        listed = {"idx": index, "uri": host.uri}
+        return foreign_lists.ListReader().find_status(listed, QUERY)
+
+
+def test_what_is_no_list_of_the_issuer_has_no_status(transactional_db, subtests):
+    assert (status(Host()), status(Host(), REVOKED)) == (0, 1)
+    for name, host in NO_LISTS.items():
+        with subtests.test(name), pytest.raises(PeerError):
+            status(host)
+    for index in (128, -1, "0", True, None):
+        with subtests.test(str(index)), pytest.raises(PeerError):
+            status(Host(), index)
+
+
+@pytest.mark.parametrize("answer", ["404 Not Found", "503 Service Unavailable"])
+def test_without_a_list_of_the_issuer_it_is_not_valid(acme, anchor, answer):  # noqa: F811
+    seen = judged(acme, anchor, Host(response(b"", answer)))
+    assert codes(seen) == {"status_unavailable"}
+
+
+def test_what_was_read_is_not_read_again(transactional_db, monkeypatch):
+    """An answer may need several places of a list, and be no list."""
+    reader, asked = foreign_lists.ListReader(), []
+    monkeypatch.setattr(reader, "fetch", lambda address: asked.append(address) or "")
+    for index in range(2):
+        with pytest.raises(PeerError):
+            reader.find_status({"idx": index, "uri": "https://state.example/1"}, QUERY)
+    assert len(asked) == 1
 
 
 def test_a_slow_list_ends_in_its_time(acme, anchor, monkeypatch):  # noqa: F811
     monkeypatch.setattr(foreign_lists, "LIST_SECONDS", 0.2)
 
-    class Slow:
-        def __call__(self, connection):
-            sleeps(connection)
-
     started = time.monotonic()
-    assert codes(judged(acme, anchor, Slow())) == {"status_unavailable"}
+    assert codes(judged(acme, anchor, sleeps)) == {"status_unavailable"}
     assert time.monotonic() - started < 5
 
 
 def test_a_private_address_is_not_called(acme, anchor, settings):  # noqa: F811
     settings.OUTGOING_ALLOW_LOOPBACK = False
-    for uri in ("http://127.0.0.1:9/1", "file:///etc/passwd", "x" * 3000, 5):
-        phone = show(acme, anchor, uri)
-        waiting_answers.loop.run()
-        assert codes(seen(acme, phone)) == {"status_unavailable"}
+    for uri in ("file:///etc/passwd", "x" * 3000, 5):
+        with pytest.raises(AgencyError):
+            foreign_lists.ListReader().find_status({"idx": 0, "uri": uri}, QUERY)
+    phone = show(acme, anchor, "http://127.0.0.1:9/1")
+    waiting_answers.loop.run()
+    assert codes(seen(acme, phone)) == {"status_unavailable"}
 
 
 def test_a_second_answer_meanwhile_changes_nothing(acme, anchor):  # noqa: F811
