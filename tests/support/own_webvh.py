@@ -1,12 +1,18 @@
 """What an organization publishes below its did:webvh, read as a strict reader does."""
 
 import time
+from functools import partial
+from pathlib import Path
 
+import pytest
+from django.core.files.storage import default_storage
 from django.test import Client
 
+from credentials.ledgers.webvh import served_logs
 from credentials.ledgers.webvh.log import check_log
 from credentials.ledgers.webvh.resources import check_resource
 from credentials.models import WebvhDid
+from tests.support.database import Template
 from tests.support.people import Organization
 
 HOST = "agency.example.org"
@@ -22,6 +28,36 @@ def on_webvh(settings, name="Faber"):
     """An organization on the network `webvh`, at a public host."""
     at_public_host(settings)
     return Organization(name, network_id="webvh")
+
+
+def restored(begin, **steps):
+    """A fixture: an organization after those of the steps that a test asks for.
+
+    They are in the order in which they are made. Files are kept, which no row has.
+    """
+    templates = {}
+
+    def make(names):
+        made = begin()
+        for name in names:
+            setattr(made, name, steps[name](made))
+        folder = Path(default_storage.location)
+        found = (path for path in folder.rglob("*") if path.is_file())
+        made.files = {path.relative_to(folder): path.read_bytes() for path in found}
+        return made
+
+    @pytest.fixture
+    def organization(request, settings, storage, transactional_db, stored_keys):
+        served_logs.remember.cache_clear()
+        at_public_host(settings)
+        names = tuple(name for name in steps if name in request.fixturenames)
+        made = templates.setdefault(names, Template(partial(make, names)))()
+        for path, content in made.files.items():
+            (storage / path).parent.mkdir(parents=True, exist_ok=True)
+            (storage / path).write_bytes(content)
+        return made
+
+    return organization
 
 
 def row_of(organization):

@@ -1,6 +1,5 @@
 """Bulks on a network: the definition or its twin, for all rows or as each can read."""
 
-import json
 import signal
 
 import pytest
@@ -10,7 +9,6 @@ from connections.protocols.discover_features import DISCLOSE
 from credentials import twins
 from credentials.models import Bulk, Credential
 from tests.credentials.bulk.people import (
-    json_lines,
     read,
     read_result,
     send_file,
@@ -20,7 +18,7 @@ from tests.credentials.bulk.people import (
 from tests.support.errors import assert_error
 from tests.support.killed_worker import start_worker
 from tests.support.pictures import storage
-from tests.support.twins import VALUES, alice, badge, faber, twin
+from tests.support.twins import alice, badge, faber, twin
 
 __all__ = ["alice", "badge", "faber", "storage", "twin"]  # fixtures
 BOTH = [["issue-credential/1.0", "issue-credential/2.0"], ["issue-credential/1.0"]]
@@ -64,24 +62,10 @@ def test_all_rows_are_offered_on_the_network_that_the_call_names(
     assert [one["network"] for one in listed] == ["local", "webvh"]
 
 
-def test_hosted_wallets_take_the_twin_by_rows_of_json(faber, badge, twin, alice):
-    alice.known_as(faber)
-    row = {"credentialValues": VALUES, "walletId": alice.wallet_id}
-    for data, content_type in (
-        (json.dumps([row]), "application/json"),
-        (json_lines(row), "application/x-ndjson"),
-    ):
-        options = {"network": "webvh", "automaticIssuance": "true"}
-        bulk = sent(faber, badge, data, content_type, **options)
-        worker_issues()
-        [offer] = alice.get("/credentials", state="Offered")
-        alice.post(f"/credentials/{offer['credentialId']}")
-        assert read(faber, bulk)["counts"] == {"Issued": 1}
-    assert offered(faber) == {twin["definitionId"]}
-
-
-@pytest.mark.parametrize("network", ["", "local", "webvh"])
-@pytest.mark.parametrize("disclosed", BOTH)
+@pytest.mark.parametrize(
+    "disclosed, network",
+    [(BOTH[0], ""), (BOTH[1], ""), (BOTH[0], "local"), (BOTH[1], "webvh")],
+)
 def test_a_phone_gets_what_it_can_read_unless_a_network_is_named(
     faber, badge, twin, alice, phone, disclosed, network
 ):

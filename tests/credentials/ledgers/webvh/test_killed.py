@@ -4,24 +4,15 @@ import contextlib
 
 import pytest
 
-from credentials.ledgers.webvh import served_logs
 from credentials.ledgers.webvh.ledger import WebvhLedger
 from credentials.models import Credential, CredentialDefinition, WebvhResource
 from tests.support.killed_worker import KilledClient
-from tests.support.own_webvh import on_webvh, read_all, read_log
-from tests.support.pictures import storage
+from tests.support.own_webvh import read_all, read_log
 
-__all__ = ["storage"]  # the fixture: files of each test in a folder of their own
 pytestmark = pytest.mark.slow
 LEDGER = "credentials.ledgers.webvh.ledger.WebvhLedger"
 OWN_DID = "credentials.ledgers.webvh.own_did"
 VALUES = {"level": "7"}
-
-
-@pytest.fixture
-def faber(settings, storage, transactional_db, stored_keys):
-    served_logs.remember.cache_clear()
-    return on_webvh(settings)
 
 
 @pytest.fixture

@@ -40,20 +40,15 @@ from tests.support.erasing import worker_erases
 from tests.support.own_webvh import (
     HOST,
     fetch,
-    on_webvh,
     read_all,
     read_log,
     read_resource,
     row_of,
 )
 from tests.support.people import ApiError, Organization, Provider
-from tests.support.pictures import storage
 from tests.support.races import PATIENCE, at_once, error_codes
 
-__all__ = ["storage"]  # the fixture: files of each test in a folder of their own
-PHONES = 50
 REGISTRY, STATUS_LIST = "anonCredsRevocRegDef", "anonCredsStatusList"
-VALUES = {"Full Name": "Alice", "level": "7"}
 NO_KEYS = {"next_key": None, "assertion_key": None}
 NOW = {
     "attributes": [{"policyName": "level"}],
@@ -62,21 +57,8 @@ NOW = {
 
 
 @pytest.fixture
-def faber(settings, storage, transactional_db, stored_keys):
-    served_logs.remember.cache_clear()
-    return on_webvh(settings)
-
-
-@pytest.fixture
-def badge(faber):
-    return faber.defines("Full Name", "level", supportRevocation=True)
-
-
-@pytest.fixture
-def alice(faber, badge):
-    alice = faber.hosts()
-    alice.receives(faber, badge, VALUES)
-    return alice
+def alice(holder):
+    return holder
 
 
 def is_valid(verifier, holder):
@@ -275,30 +257,6 @@ def test_a_compromised_key_signs_nothing_at_once(faber, badge):
     assert read_all(faber, after.document)
 
 
-def test_fifty_phones_read_whole_registries_during_revocations(
-    faber, badge, alice, settings
-):
-    """Whatever a phone reads fits together: each link leads to a list of its time."""
-    for _ in range(3):
-        alice.receives(faber, badge, VALUES)
-    document = read_log(faber).document
-    registry_id = RevocationRegistry.objects.get().registry_id
-
-    def read():
-        links = read_resource(registry_id, REGISTRY, document).links
-        newest = read_resource(links[-1].resource_id, STATUS_LIST, document).content
-        assert newest["timestamp"] == links[-1].timestamp
-        return len(links)
-
-    ids = [one["credentialId"] for one in faber.get("/credentials")]
-    revoke = [partial(faber.delete, f"/credentials/{one}") for one in ids]
-    done = at_once(*[read] * PHONES, *revoke)
-    assert all(isinstance(one, int) for one in done[:PHONES]), done
-    assert not error_codes(done)
-    newest = StatusList.objects.latest("timestamp").body["revocationList"]
-    assert sum(newest) == len(ids) == 4
-
-
 def test_its_keys_are_sealed_anew_with_those_of_the_organization(
     faber, badge, monkeypatch
 ):
@@ -312,17 +270,6 @@ def test_its_keys_are_sealed_anew_with_those_of_the_organization(
     assert after.unseal_seed("next_key") == before.unseal_seed("next_key")
     rotate(faber, compromised=True)
     assert read_all(faber)
-
-
-def test_of_two_rotations_at_once_one_begins(faber, badge):
-    codes = error_codes(at_once(*[lambda: rotate(faber)] * 4))
-    assert codes == ["rotation_under_way"] * 3
-    assert read_log(faber).versions == 2
-
-
-def test_compromised_at_once_one_follows_the_other(faber, badge):
-    at_once(*[lambda: rotate(faber, compromised=True)] * 3)
-    assert read_log(faber).versions == 4 and read_all(faber)
 
 
 def test_a_log_does_not_grow_longer_than_readers_take_it(faber, monkeypatch):
@@ -608,12 +555,6 @@ def test_no_did_has_an_address_that_some_wallets_refuse(settings, address):
     acme = Organization("Acme")
     assert refusal(acme.put, "/tenants/webvhDid") == "no_public_host"
     assert refusal(acme.post, "/tenants/webvhDid/end") == "no_webvh_did"
-
-
-@pytest.fixture
-def acme(faber):
-    """On the local network, in the same installation."""
-    return Organization("Acme")
 
 
 def leads_here(monkeypatch, domain, answer=None):

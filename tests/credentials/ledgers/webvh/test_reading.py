@@ -300,8 +300,8 @@ def test_a_host_that_answers_first_and_then_leads_inside_is_refused(
 
 
 def test_a_host_that_does_not_answer_is_503(host, reads, monkeypatch):
-    monkeypatch.setattr(reading, "FETCH_SECONDS", 0.5)
-    monkeypatch.setattr(reading, "READ_SECONDS", 0.8)
+    monkeypatch.setattr(reading, "FETCH_SECONDS", 0.15)
+    monkeypatch.setattr(reading, "READ_SECONDS", 0.3)
     host.pages[path_of(DID)] = lambda call: time.sleep(3)
     began = time.monotonic()
     with pytest.raises(Unavailable) as unavailable:
@@ -337,13 +337,13 @@ def test_a_host_that_hangs_is_left_alone_for_a_while(
     host, faber, reads, monkeypatch, page
 ):
     """The others wait for it once, not once for each message that names it."""
-    monkeypatch.setattr(reading, "FETCH_SECONDS", 0.5)
+    monkeypatch.setattr(reading, "FETCH_SECONDS", 0.15)
     log = host.pages[path_of(DID)]
     host.pages[path_of(DID)] = page
     with pytest.raises(Unavailable):
         reads.schema(IDS["schema"])
     host.pages[path_of(DID)] = log
-    for _ in range(50):
+    for _ in range(10):
         with pytest.raises(Unavailable) as unavailable:
             LedgerReads(faber.tenant).schema(IDS["schema"])
     assert "a moment ago" in unavailable.value.message
@@ -353,15 +353,15 @@ def test_a_host_that_hangs_is_left_alone_for_a_while(
 
 
 def test_one_deadline_covers_all_that_an_object_needs(host, reads, monkeypatch):
-    monkeypatch.setattr(reading, "READ_SECONDS", 0.5)
+    monkeypatch.setattr(reading, "READ_SECONDS", 0.25)
     log = host.pages[path_of(DID)]
 
     def slow(call):
-        time.sleep(0.4)
+        time.sleep(0.2)
         call.answer(200, log)
 
     host.pages[path_of(DID)] = slow
-    host.pages[path_of(IDS["schema"])] = lambda call: time.sleep(0.4)
+    host.pages[path_of(IDS["schema"])] = lambda call: time.sleep(0.2)
     with pytest.raises(Unavailable):
         reads.schema(IDS["schema"])
 

@@ -1,6 +1,5 @@
 """A credential of a did:webvh, with holders and verifiers of another network."""
 
-from itertools import chain
 from threading import Event
 
 import pytest
@@ -11,32 +10,11 @@ from credentials.ledgers.webvh import served_logs
 from credentials.ledgers.webvh.reading import Reader
 from credentials.ledgers.webvh.refusals import Refused
 from credentials.models import Credential, RevocationRegistry
+from tests.credentials.ledgers.webvh.conftest import VALUES
 from tests.support.errors import assert_error, error_of
-from tests.support.own_webvh import on_webvh, read_log, read_resource, row_of
-from tests.support.people import Organization
-from tests.support.pictures import storage
+from tests.support.own_webvh import read_log, read_resource, row_of
 from tests.support.races import at_once
 from verifications.models import Verification
-
-__all__ = ["storage"]  # the fixture: files of each test in a folder of their own
-VALUES = {"Full Name": "Alice", "level": "7"}
-
-
-@pytest.fixture
-def faber(settings, storage, transactional_db, stored_keys):
-    served_logs.remember.cache_clear()
-    return on_webvh(settings)
-
-
-@pytest.fixture
-def badge(faber):
-    return faber.defines(*VALUES, supportRevocation=True)
-
-
-@pytest.fixture
-def acme(faber):
-    """On the local network."""
-    return Organization("Acme")
 
 
 @pytest.fixture
@@ -148,19 +126,10 @@ def test_a_did_that_is_refused_leaves_other_credentials_usable(
     assert shown["isValid"], shown["checks"]
 
 
-def look_as_a_phone(faber, registry_id):
-    """Read the log, the registry and its newest list. Return its time and places."""
-    document = read_log(faber).document
-    registry = read_resource(registry_id, "anonCredsRevocRegDef", document)
-    link = registry.links[-1]
-    listed = read_resource(link.resource_id, "anonCredsStatusList", document)
-    assert listed.content["timestamp"] == link.timestamp
-    return link.timestamp, listed.content["revocationList"]
-
-
 def test_fifty_phones_read_a_registry_while_credentials_are_revoked(
     faber, badge, acme, storage
 ):
+    """Whatever a phone reads fits together: each link leads to a list of its time."""
     for name in ("Alice", "Bob", "Carol"):
         acme.hosts(name).receives(faber, badge, VALUES)
     issued = [one["credentialId"] for one in faber.get("/credentials")]
@@ -174,23 +143,30 @@ def test_fifty_phones_read_a_registry_while_credentials_are_revoked(
         finally:
             is_over.set()
 
+    def look():
+        """Read the registry and its newest list: its time and places."""
+        log = read_log(faber).document
+        link = read_resource(registry_id, "anonCredsRevocRegDef", log).links[-1]
+        listed = read_resource(link.resource_id, "anonCredsStatusList", log).content
+        assert listed["timestamp"] == link.timestamp
+        return link.timestamp, listed["revocationList"]
+
     def refuse_writes(execute, sql, params, many, context):
         assert sql.lstrip().startswith("SELECT"), sql
         return execute(sql, params, many, context)
 
     def phones():
-        """Ten that look in turn; each once more when all is revoked."""
-        seen = [[] for _ in range(10)]
+        """Ten or more that look in turn; the last one when all is revoked."""
+        seen = []
         with connection.execute_wrapper(refuse_writes):
-            while not is_over.is_set() or len(seen[-1]) < 2:
-                for one in seen:
-                    one.append(look_as_a_phone(faber, registry_id))
-            return [[*one, look_as_a_phone(faber, registry_id)] for one in seen]
+            while not is_over.is_set() or len(seen) < 9:
+                seen.append(look())
+            return [*seen, look()]
 
     done, *found = at_once(revoke, *[phones] * 5)
     assert done is None
     lists = {}
-    for seen in chain(*found):
+    for seen in found:
         assert seen == sorted(seen), "time and revocations go on"
         assert sum(seen[-1][1]) == len(issued)
         for timestamp, places in seen:
