@@ -6,8 +6,8 @@ import time
 from urllib.parse import parse_qs, urlencode, urlsplit
 
 from django.conf import settings
-from django.test import Client
 
+from tests.support.people import Caller
 from wallets.jose import certificates, encryption, sd_jwt, signing
 
 CODE_GRANT = "urn:ietf:params:oauth:grant-type:pre-authorized_code"
@@ -18,7 +18,7 @@ class OpenIdWallet:
     """It holds keys. Each step is a method, so that a test can do it wrongly."""
 
     def __init__(self):
-        self.client = Client(raise_request_exception=False)
+        self.client = Caller(raise_request_exception=False)
         self.secret = signing.generate_secret()
         self.issuer = self.token = ""
         self.dpop_secret = None

@@ -3,6 +3,7 @@
 import pytest
 
 from tests.support.openid_wallet import OpenIdWallet
+from tests.support.steps import step
 
 CLAIMS = {
     "born": {"type": "date"},
@@ -29,8 +30,7 @@ def offer_card(faber, definition, **body):
     )
 
 
-@pytest.fixture
-def card(faber):
+def define_card(faber):
     return faber.defines(
         *VALUES,
         claims=CLAIMS,
@@ -38,6 +38,11 @@ def card(faber):
         derivedClaims=[OF_AGE],
         supportRevocation=True,
     )
+
+
+@step
+def card(faber):
+    return define_card(faber)
 
 
 @pytest.fixture

@@ -16,6 +16,7 @@ from tenants import vault
 from tests.support.errors import assert_error, error_of
 from tests.support.openid_hosts import VCT, issuing
 from tests.support.races import at_once
+from tests.support.steps import step
 from wallets.jose import sd_jwt, signing
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -33,7 +34,7 @@ def state():
         yield host
 
 
-@pytest.fixture
+@step
 def alice(faber):
     return faber.hosts()
 
@@ -330,8 +331,8 @@ def test_an_answer_has_a_largest_size(alice, trusted):
 
 
 def test_a_slow_issuer_ends_in_its_time(alice, trusted, monkeypatch):
-    monkeypatch.setattr(foreign_calls, "STEP_SECONDS", 0.2)
-    trusted.meet = lambda path: time.sleep(0.5)
+    monkeypatch.setattr(foreign_calls, "STEP_SECONDS", 0.1)
+    trusted.meet = lambda path: time.sleep(0.3)
     started = time.monotonic()
     refused(alice, trusted.short_link, 503, "issuer_unavailable")
     assert time.monotonic() - started < 5

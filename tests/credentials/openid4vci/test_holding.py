@@ -13,6 +13,7 @@ from tenants import vault
 from tests.credentials.openid4vci.conftest import VALUES
 from tests.support.errors import assert_error, error_of
 from tests.support.races import at_once, error_codes
+from tests.support.steps import step
 from wallets.jose import sd_jwt, signing
 
 
@@ -26,7 +27,7 @@ def no_network(monkeypatch):
     monkeypatch.setattr(http, "send_request", refuse)
 
 
-@pytest.fixture
+@step
 def alice(faber):
     return faber.hosts()
 
@@ -143,12 +144,6 @@ def test_of_two_wallets_at_once_one_takes_it(faber, alice, offers, transactional
     answers = at_once(lambda: take(alice, link), lambda: take(bob, link))
     assert error_codes(answers) == ["offer_taken"]
     assert Credential.objects.filter(role="holder").count() == 1
-
-
-def test_another_wallet_comes_too_late(faber, alice, offers):
-    link = offers()["link"]
-    take(alice, link)
-    assert_error(error_of(take, faber.hosts("Bob"), link), 409, "offer_taken")
 
 
 def test_an_offer_that_has_ended_is_refused(faber, alice, offers):

@@ -2,19 +2,39 @@
 
 import pytest
 
-from tests.credentials.openid4vci.conftest import card, offers, phone  # noqa: F401
+from tests.credentials.openid4vci.conftest import (
+    define_card,
+    offer_card,
+    offers,
+    phone,
+)
+from tests.support.openid_wallet import OpenIdWallet
 from tests.support.policies import attribute, policy, predicate
+from tests.support.steps import step
+
+__all__ = ["offers", "phone"]  # fixtures
 
 
-@pytest.fixture
-def held(offers, phone):  # noqa: F811
-    """The phone with the card in it."""
-    phone.take(offers()["link"])
+@step
+def card(faber):
+    return define_card(faber)
+
+
+@step
+def known_wallet(faber, card):
+    phone = OpenIdWallet()
+    phone.take(offer_card(faber, card)["walletLinks"]["openid4vci"])
     return phone
 
 
 @pytest.fixture
-def card_policy(card):  # noqa: F811
+def held(known_wallet):
+    """A phone with the card in it."""
+    return known_wallet
+
+
+@pytest.fixture
+def card_policy(card):
     """An attribute, a required value and a predicate of the card."""
     only = {"credentialDefinitionId": card["definitionId"]}
     paid = {"value": {"attributeName": "paid", "attributeValue": "true"}}

@@ -3,6 +3,7 @@
 import time
 
 import pytest
+from django.test import override_settings
 
 from core.errors import AgencyError
 from credentials.models import Credential
@@ -10,6 +11,7 @@ from credentials.openid4vci import holding
 from tests.support.errors import assert_error, error_of
 from tests.support.openid_hosts import VCT, issuing, verifying
 from tests.support.races import at_once
+from tests.support.steps import step
 from verifications.models import Verification
 from verifications.openid4vp import presenting
 from wallets.jose import certificates, sd_jwt, signing
@@ -25,13 +27,14 @@ def loopback(settings):
     settings.OUTGOING_ALLOW_LOOPBACK = True
 
 
-@pytest.fixture
+@step
 def alice(faber):
     return faber.hosts()
 
 
-@pytest.fixture
-def held(alice):
+@step
+@override_settings(OUTGOING_ALLOW_LOOPBACK=True)
+def held(faber, alice):
     """The card of the state, which Alice holds."""
     with issuing() as state:
         return alice.put("/credentials/fromData", {"credentialData": state.link})
@@ -107,10 +110,11 @@ def test_a_long_name_does_not_hide_who_gets_the_answer(alice, held, shop, monkey
     assert shown == f"Your bank{'x' * 55} (127.0.0.1)"
 
 
-@pytest.mark.parametrize("host", ["", "x" * 254, "b\u202eank"])
-def test_a_host_that_cannot_be_shown_is_refused(alice, held, shop, host):
-    shop.changes = {"response_uri": f"https://{host}/response"}
-    refused(alice, shop.link(), 400, "bad_verificationData")
+def test_a_host_that_cannot_be_shown_is_refused(alice, held, shop, subtests):
+    for host in ("", "x" * 254, "b\u202eank"):
+        with subtests.test(host):
+            shop.changes = {"response_uri": f"https://{host}/response"}
+            refused(alice, shop.link(), 400, "bad_verificationData")
 
 
 @pytest.mark.parametrize("changes", [{}, {"claims": [CLAIM], "claim_sets": [[]]}])
@@ -266,19 +270,19 @@ def test_a_request_can_be_declined(alice, held, shop):
     assert row().state == "Rejected"
 
 
-@pytest.mark.parametrize(
-    ("changes", "code"),
-    [
-        ({"client_id": "x509_hash:other"}, "request_not_signed"),
-        ({"response_mode": "direct_post"}, "answer_not_encrypted"),
-        ({"client_metadata": {}}, "answer_not_encrypted"),
-        ({"transaction_data": ["e30"]}, "unknown_transaction_data"),
-    ],
-)
-def test_a_request_that_is_not_safe_is_refused(alice, held, shop, changes, code):
-    shop.changes = changes
-    refused(alice, shop.link(), 409, code)
-    assert not Verification.objects.exists()
+UNSAFE = [
+    ({"client_id": "x509_hash:other"}, "request_not_signed"),
+    ({"response_mode": "direct_post"}, "answer_not_encrypted"),
+    ({"client_metadata": {}}, "answer_not_encrypted"),
+    ({"transaction_data": ["e30"]}, "unknown_transaction_data"),
+]
+
+
+def test_a_request_that_is_not_safe_is_refused(alice, held, shop, subtests):
+    for shop.changes, code in UNSAFE:
+        with subtests.test(str(shop.changes)):
+            refused(alice, shop.link(), 409, code)
+            assert not Verification.objects.exists()
 
 
 def test_the_audience_may_be_where_the_request_is_read(alice, held, shop):
@@ -287,21 +291,17 @@ def test_the_audience_may_be_where_the_request_is_read(alice, held, shop):
     assert_shown(shop)
 
 
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {"aud": "https://else.example"},
-        {"exp": 1},
-        {"exp": "never"},
-        {"response_type": "code"},
-        {"response_uri": "ftp://else.example"},
-        {"nonce": None},
-        {"dcql_query": {}},
-    ],
-)
-def test_what_is_no_request_is_refused(alice, held, shop, changes):
-    shop.changes = changes
-    refused(alice, shop.link(), 400, "bad_verificationData")
+NO_REQUESTS = [
+    {"aud": "https://else.example"}, {"exp": 1}, {"exp": "never"},
+    {"response_type": "code"}, {"response_uri": "ftp://else.example"}, {"nonce": None},
+    {"dcql_query": {}},
+]  # fmt: skip
+
+
+def test_what_is_no_request_is_refused(alice, held, shop, subtests):
+    for shop.changes in NO_REQUESTS:
+        with subtests.test(str(shop.changes)):
+            refused(alice, shop.link(), 400, "bad_verificationData")
 
 
 def test_a_request_unlike_its_certificate_is_refused(alice, held, shop):

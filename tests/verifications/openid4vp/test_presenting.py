@@ -10,9 +10,10 @@ from django.test.utils import CaptureQueriesContext
 from core.errors import AgencyError
 from core.net import http
 from tenants import vault
-from tests.credentials.openid4vci.conftest import VALUES
+from tests.credentials.openid4vci.conftest import VALUES, offer_card
 from tests.support.errors import assert_error, error_of
 from tests.support.policies import attribute, policy, predicate
+from tests.support.steps import step
 from verifications.models import Verification
 from verifications.openid4vp import dcql, presenting
 from verifications.openid4vp.requests import TYP, sign_request
@@ -30,17 +31,17 @@ def no_network(monkeypatch):
     monkeypatch.setattr(http, "send_request", refuse)
 
 
-@pytest.fixture
+@step
 def alice(faber):
     return faber.hosts()
 
 
-@pytest.fixture
-def held(alice, offers):
+@step
+def held(faber, card, alice):
     """What Alice holds; `made` of its issuer."""
-    made = offers()
-    taken = alice.put("/credentials/fromData", {"credentialData": made["link"]})
-    return taken | {"made": made["credentialId"]}
+    made = offer_card(faber, card)
+    body = {"credentialData": made["walletLinks"]["openid4vci"]}
+    return alice.put("/credentials/fromData", body) | {"made": made["credentialId"]}
 
 
 def link_of(asked):
