@@ -36,9 +36,10 @@ def test_more_in_a_minute_are_429_until_the_first_is_a_minute_old(faber, acme):
 
 
 @pytest.mark.parametrize("prefix", ["/agency/v1", "/credentials/v1"])
-def test_the_original_clients_may_make_six_times_as_many(faber, prefix):
-    made = [define(faber, prefix).status_code for _ in range(13)]
-    assert made == [200] * 12 + [429]
+def test_the_original_clients_may_make_six_times_as_many(faber, settings, prefix):
+    settings.DEFINITIONS_A_MINUTE = 1
+    made = [define(faber, prefix).status_code for _ in range(7)]
+    assert made == [200] * 6 + [429]
 
 
 def test_a_deleted_one_gives_none_back_and_a_refused_call_takes_none(faber, settings):

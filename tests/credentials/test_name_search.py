@@ -45,36 +45,31 @@ def found(api, text, **more):
     return [row["recipientName"] for row in rows]
 
 
-@pytest.mark.parametrize(
-    "name, texts, others",
-    [
-        (
-            ANN,
-            ["an", "SOPH", "muller", "Mül", "müller ann", ANN],
-            ["nn", "ullr", "ann x yz"],
-        ),
-        ("Seán O’Brien", ["sean", "o'brien", "OBRIEN", "bri"], ["sian", "oo"]),
-        ("Łukasz Ðuro İnönü", ["lukasz", "łuk", "duro", "inonu", "INÖ"], ["ukasz"]),
-        ("Großmann", ["grossmann", "GROSSM", "groß"], ["grosmann"]),
-        (
-            "Konstantinopoulos",
-            ["konstantin", "Konstantinop", "Konstantinxyz"],
-            ["konstx"],
-        ),
-        ("한지민", ["한지", "한지민"], ["지민"]),
-        ("राम कुमार", ["राम", "कुमा"], ["सीता"]),
-        ("李明", ["李明"], ["明李"]),
-    ],
-)
+PEOPLE = {  # what finds them, and what does not
+    ANN: (["an", "SOPH", "muller", "Mül", "müller ann", ANN], ["nn", "ullr", "ann xy"]),
+    "Seán O’Brien": (["sean", "o'brien", "OBRIEN", "bri"], ["sian", "oo"]),
+    "Łukasz Ðuro İnönü": (["lukasz", "łuk", "duro", "inonu", "INÖ"], ["ukasz"]),
+    "Großmann": (["grossmann", "GROSSM", "groß"], ["grosmann"]),
+    "Konstantinopoulos": (["konstantin", "Konstantinop", "Konstantinxyz"], ["konstx"]),
+    "한지민": (["한지", "한지민"], ["지민"]),
+    "राम कुमार": (["राम", "कुमा"], ["सीता"]),
+    "李明": (["李明"], ["明李"]),
+}
+
+
 def test_a_person_is_found_by_the_beginnings_of_the_name(
-    faber, licence, alice, name, texts, others
+    faber, licence, alice, subtests
 ):
-    faber.offers(alice, licence, values("Bob Zimmer"))
-    faber.offers(alice, licence, values(name))
-    for text in texts:
-        assert found(faber, text) == [name], text
-    for text in others:
-        assert found(faber, text) == [], text
+    made = {
+        name: faber.offers(alice, licence, values(name))["credentialId"]
+        for name in ["Bob Zimmer", *PEOPLE]
+    }
+    assert found(faber, "MULLER") == [ANN]
+    for name, (texts, others) in PEOPLE.items():
+        for text in texts + others:
+            with subtests.test(text):
+                ids = [str(pk) for pk in find_named(faber.tenant, text)]
+                assert ids == ([made[name]] if text in texts else [])
 
 
 def test_each_way_to_name_somebody_is_found(faber, licence, alice):
@@ -128,16 +123,16 @@ def name_people(organization, names):
     )
 
 
-def test_of_4000_people_of_another_organization_none_is_found(
+def test_of_500_people_of_another_organization_none_is_found(
     faber, acme, licence, alice
 ):
     faber.offers(alice, licence, values())
-    names = [f"Ann Person{number:04}" for number in range(4000)]
+    names = [f"Ann Person{number:03}" for number in range(500)]
     name_people(acme, names)
-    assert len(find_named(acme.tenant, "person")) == 4000
+    assert len(find_named(acme.tenant, "person")) == 500
     assert len(find_named(acme.tenant, names[4])) == 1
     # Nobody of them is found by the name, by what it begins with, or beside our own.
-    for text in ("an", "pe", "person", "person00", *names[::400]):
+    for text in ("an", "pe", "person", "person00", *names[::100]):
         ours = [ANN] if text == "an" else []
         assert found(faber, text) == ours, text
     # And with the key of ours no digest of theirs can be made.

@@ -17,21 +17,19 @@ def definition(faber):
     return faber.defines(*VALUES, supportRevocation=True)
 
 
-def issued(faber, alice, definition, number):
-    """The ids of so many issued credentials."""
-    for _ in range(number):
-        faber.offers(alice, definition, VALUES, automaticIssuance=True)
-        alice.accepts_offer()
-    rows = faber.get("/credentials", state="Issued", limit=number)
-    return [row["credentialId"] for row in rows]
+@step
+def issued(faber, alice, definition):
+    """The ids of three credentials, the newest first."""
+    for _ in range(3):
+        alice.receives(faber, definition, VALUES)
+    return [row["credentialId"] for row in faber.get("/credentials")]
 
 
 def revokes(faber, path="/credentials/revoke", **body):
     return faber.post(path, body)
 
 
-def test_all_of_a_definition_are_revoked_in_one_list(faber, alice, definition):
-    issued(faber, alice, definition, 3)
+def test_all_of_a_definition_are_revoked_in_one_list(faber, alice, definition, issued):
     body = {"definitionId": definition["definitionId"]}
     lists = StatusList.objects.count()
     counted = revokes(faber, "/credentials/revoke?dryRun=true", **body)
@@ -45,9 +43,9 @@ def test_all_of_a_definition_are_revoked_in_one_list(faber, alice, definition):
     assert revokes(faber, **body) == {"issued": 0, "revoked": 3}
 
 
-def test_only_those_named_are_revoked_and_nobody_elses(faber, acme, alice, definition):
+def test_only_those_named_are_revoked_and_nobody_elses(faber, acme, definition, issued):
     """Named by their ids, or bounded by the time of their issue."""
-    last, second, first = issued(faber, alice, definition, 3)
+    last, second, first = issued
     assert revokes(acme, credentialIds=[first]) == {"issued": 0, "revoked": 0}
     assert revokes(faber, credentialIds=[first]) == {"issued": 0, "revoked": 1}
     assert faber.get(f"/credentials/{second}")["state"] == "Issued"
@@ -59,9 +57,8 @@ def test_only_those_named_are_revoked_and_nobody_elses(faber, acme, alice, defin
     assert revokes(faber, **body, issuedBefore=moment) == {"issued": 0, "revoked": 1}
 
 
-def test_a_call_revokes_some_and_tells_the_rest(faber, alice, definition, monkeypatch):
+def test_a_call_revokes_some_and_tells_the_rest(faber, definition, issued, monkeypatch):
     monkeypatch.setattr("credentials.revocation.REVOKED_AT_ONCE", 2)
-    issued(faber, alice, definition, 3)
     body = {"definitionId": definition["definitionId"]}
     assert revokes(faber, **body) == {"issued": 1, "revoked": 2}
     assert revokes(faber, **body) == {"issued": 0, "revoked": 3}
