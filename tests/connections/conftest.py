@@ -44,10 +44,18 @@ def any_pocket(request, db):
     return Agent(request.param)
 
 
+@step
+def known_pocket(faber):
+    pocket = Agent()
+    connects_without_endpoint(pocket, faber)
+    return pocket
+
+
 @pytest.fixture
-def pocket_row(faber, pocket):
+def pocket_row(known_pocket, pocket):
     """Faber's connection with a phone without an endpoint."""
-    return connects_without_endpoint(pocket, faber)
+    pocket.becomes(known_pocket)
+    return Connection.objects.get(their_key=pocket.verkey)
 
 
 @step

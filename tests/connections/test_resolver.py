@@ -130,10 +130,10 @@ def test_a_slow_did_web_has_a_deadline(faber, web, monkeypatch, limit):
     get = Mock(wraps=resolver.http.get)
     monkeypatch.setattr(resolver.http, "get", get)
     if limit == "of its own":
-        monkeypatch.setattr(resolver, "FETCH_TIMEOUT_SECONDS", 0.3)
-    with waiting.limit_waiting(0.3 if limit == "of the call" else 60):
+        monkeypatch.setattr(resolver, "FETCH_TIMEOUT_SECONDS", 0.15)
+    with waiting.limit_waiting(0.15 if limit == "of the call" else 60):
         assert code_of(did, faber.tenant) == "did_not_resolved"
-    assert len(asked) == 1 and get.call_args.kwargs["timeout"] <= 0.3
+    assert len(asked) == 1 and get.call_args.kwargs["timeout"] <= 0.15
 
 
 def test_an_answer_is_remembered_for_a_minute(faber, web, monkeypatch):

@@ -52,14 +52,19 @@ def request_of(agent, invitation):
     return agent.pack(body, to=invitation["recipientKeys"][0])
 
 
-def ask(public, address, number=1):
+def post(public, address, number=1):
     """So many agents behind one address ask. Return the statuses of their calls."""
     invitation = Connection.objects.get(connection_id=public).invitation
-    statuses = []
-    for _ in range(number):
-        agent = Agent()
-        data = request_of(agent, invitation)
-        statuses.append(agent.post(data, REMOTE_ADDR=address).status_code)
+    agents = [Agent() for _ in range(number)]
+    posted = [
+        one.post(request_of(one, invitation), REMOTE_ADDR=address) for one in agents
+    ]
+    return [one.status_code for one in posted]
+
+
+def ask(*given):
+    """As `post`, and the worker handles the requests."""
+    statuses = post(*given)
     queues.sweep()
     return statuses
 
@@ -212,8 +217,8 @@ def test_one_that_is_used_just_then_does_not_make_room(club, public, settings):
 def test_a_crowd_behind_one_address_gets_in_and_a_flood_does_not(club, public):
     assert ask(public, SCHOOL, 50) == [202] * 50
     assert begun().count() == 50
-    assert ask(public, SCHOOL, 12) == [202] * 10 + [429] * 2
-    assert ask(public, ALICE) == [202]
+    assert post(public, SCHOOL, 12) == [202] * 10 + [429] * 2
+    assert post(public, ALICE) == [202]
 
 
 def test_who_has_a_network_is_one_place_in_all_of_it(club, public, settings):
@@ -245,8 +250,6 @@ def test_one_address_takes_a_quarter_of_the_bucket_of_a_public_did(faber, settin
 
     assert statuses(MALLORY, 9) == [202] * 5 + [429] * 4
     assert statuses(ALICE, 5) == [202] * 5
-    settings.REQUESTS_PER_DID = 240
-    assert statuses(SCHOOL, 50) == [202] * 50
 
 
 def test_wallets_of_the_organization_are_no_strangers(club, public, settings):

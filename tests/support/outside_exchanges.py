@@ -62,13 +62,18 @@ def ledger_schema(client, schema_id):
 
 def offered_to(phone, faber, **body):
     """Connect and offer a credential. Return its definition and its API path."""
-    row = phone.connects(faber)
+    phone.connects(faber)
     definition = faber.defines("name", "level")
+    return definition, offers_to(phone, faber, definition["definitionId"], **body)
+
+
+def offers_to(phone, faber, definition_id, **body):
+    """Offer a credential on their connection. Return its API path."""
+    row = Connection.objects.get(their_key=phone.verkey)
     body |= {"connectionId": row.connection_id, "credentialValues": VALUES}
-    body["definitionId"] = definition["definitionId"]
-    offered = faber.post("/credentials", body)
+    offered = faber.post("/credentials", body | {"definitionId": definition_id})
     queues.sweep()
-    return definition, f"/credentials/{offered['credentialId']}"
+    return f"/credentials/{offered['credentialId']}"
 
 
 def invitation_of(phone):

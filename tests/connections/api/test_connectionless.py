@@ -8,16 +8,20 @@ from django.conf import settings
 
 from tests.support.errors import assert_error, error_of
 from tests.support.races import at_once, error_codes
+from tests.support.steps import step
 
 VALUES = {"name": "Alice", "degree": "Maths", "age": "28"}
 ATTRIBUTES = [{"policyName": "Name", "attributeNames": ["name"]}]
 POLICY = {"name": "Policy", "version": "1.0", "attributes": ATTRIBUTES}
 
 
-@pytest.fixture
-def offer(faber):
-    definition = faber.defines("name", "degree", "age")["definitionId"]
+@step
+def definition(faber):
+    return faber.defines("name", "degree", "age")["definitionId"]
 
+
+@pytest.fixture
+def offer(faber, definition):
     def make(automatic=True):
         body = {"definitionId": definition, "credentialValues": VALUES}
         return faber.post("/credentials", body | {"automaticIssuance": automatic})
@@ -141,7 +145,6 @@ def test_the_link_redirects_to_d_m_or_gives_the_message(faber, offer):
     assert message["~service"]["serviceEndpoint"] == f"{settings.PUBLIC_URL}/didcomm"
 
 
-def test_a_connectionless_offer_needs_values(faber):
-    definition = faber.defines("name", "degree", "age")["definitionId"]
+def test_a_connectionless_offer_needs_values(faber, definition):
     body = {"definitionId": definition}
     assert_error(error_of(faber.post, "/credentials", body), 400, "values_missing")

@@ -9,6 +9,7 @@ from django.conf import settings
 from connections.models import Connection
 from credentials.models import Credential
 from tests.support.errors import assert_error, error_of
+from tests.support.steps import step
 
 OUT_OF_BAND = {"protocol": "out-of-band"}
 CONNECTING = OUT_OF_BAND | {"handshakes": ["didexchange/1.1", "connections/1.0"]}
@@ -16,10 +17,13 @@ VALUES = {"name": "Alice", "degree": "Maths"}
 POLICY = {"name": "P", "version": "1.0", "attributes": [{"policyName": "name"}]}
 
 
-@pytest.fixture
-def offer(faber):
-    definition = faber.defines("name", "degree")["definitionId"]
+@step
+def definition(faber):
+    return faber.defines("name", "degree")["definitionId"]
 
+
+@pytest.fixture
+def offer(faber, definition):
     def make(**body):
         body |= {"definitionId": definition, "credentialValues": VALUES}
         return faber.post("/credentials", body | {"automaticIssuance": True})

@@ -88,10 +88,9 @@ def test_nothing_is_pinged_before_or_after_a_connection(faber, met):
 @pytest.mark.parametrize(
     "protocol, version", [(None, "2.0"), ("out-of-band", "1.0"), (None, "1.0")]
 )
-def test_the_version_by_link_is_the_one_chosen(faber, alice, protocol, version):
+def test_the_version_by_link_is_the_one_chosen(faber, alice, badge, protocol, version):
     terms = {"protocol": protocol, "exchangeVersion": version}
-    definition = faber.defines("name", "level")["definitionId"]
-    body = {"definitionId": definition, "credentialValues": VALUES}
+    body = {"definitionId": badge["definitionId"], "credentialValues": VALUES}
     offered = faber.post("/credentials", body | terms | {"automaticIssuance": True})
     alice.put_form("/credentials/fromData", credentialData=offered["offerData"])
     assert faber.get(f"/credentials/{offered['credentialId']}")["state"] == "Issued"
@@ -115,24 +114,19 @@ def assert_version(version):
         assert set(model.objects.values_list("wire_version", flat=True)) == {version}
 
 
-def test_a_connection_has_its_version_already(faber, met):
-    definition_id = faber.defines("name", "level")["definitionId"]
-    body = {"definitionId": definition_id, "connectionId": met.known_as(faber)}
+def test_a_connection_has_its_version_already(faber, met, badge):
+    body = {"connectionId": met.known_as(faber)}
+    body["definitionId"] = badge["definitionId"]
     error = error_of(faber.post, "/credentials", body | {"exchangeVersion": "2.0"})
     assert_error(error, 400, "invalid_request")
 
 
 @pytest.mark.parametrize("version", ["1.0", "2.0"])
 def test_a_holder_proposes_in_the_chosen_version(faber, met, version):
-    definition, mine = faber.defines("name", "level"), met.known[faber][1]
-    wanted = {"definitionId": definition["definitionId"], "credentialValues": VALUES}
+    mine, wanted = met.known[faber][1], {"credentialValues": VALUES}
     met.put(f"/credentials/propose/{mine}", wanted | {"exchangeVersion": version})
     [proposed] = faber.get("/credentials")
     assert "exchangeVersion" not in proposed["proposal"]
-    path = f"/credentials/{proposed['credentialId']}"
-    faber.put(f"{path}/offer", {"automaticIssuance": True})
-    met.accepts_offer()
-    assert faber.get(path)["state"] == "Issued"
     met.put(f"/verifications/propose/{mine}", POLICY | {"exchangeVersion": version})
     assert_version(version)
 

@@ -57,9 +57,8 @@ def open_shared_message(pocket, url):
     return shared
 
 
-def offer_by_link(faber, form, is_automatic=True):
-    definition = faber.defines("name", "level")["definitionId"]
-    body = {"definitionId": definition, "credentialValues": VALUES}
+def offer_by_link(faber, badge, form, is_automatic=True):
+    body = {"definitionId": badge["definitionId"], "credentialValues": VALUES}
     return faber.post("/credentials", body | {"automaticIssuance": is_automatic} | form)
 
 
@@ -85,8 +84,8 @@ def credential_in_last_message(pocket, keys):
     return anoncreds.process_credential(credential, metadata, LINK_SECRET, definition)
 
 
-def test_a_phone_gets_its_credential_in_the_answer(faber, pocket, client, form):
-    made, other = offer_by_link(faber, form), Agent()
+def test_a_phone_gets_its_credential_in_the_answer(faber, badge, pocket, client, form):
+    made, other = offer_by_link(faber, badge, form), Agent()
     theirs, _ = answer_to(other, client, made)
     body, keys = answer_to(pocket, client, made)
     answer, again = pocket.asks(body), pocket.asks(body)
@@ -104,9 +103,9 @@ def test_a_phone_gets_its_credential_in_the_answer(faber, pocket, client, form):
 
 
 def test_who_cannot_have_opened_a_used_link_is_told_nothing(
-    faber, pocket, client, form
+    faber, badge, pocket, client, form
 ):
-    made, other = offer_by_link(faber, form), Agent()
+    made, other = offer_by_link(faber, badge, form), Agent()
     body, _ = answer_to(pocket, client, made)
     pocket.asks(body)
     other.their_key, thread = pocket.their_key, body["~thread"]["thid"]
@@ -122,8 +121,10 @@ def test_who_cannot_have_opened_a_used_link_is_told_nothing(
 
 
 @pytest.mark.parametrize("is_new", [False, True], ids=["same id", "new id"])
-def test_unless_automatic_the_credential_waits(faber, pocket, client, form, is_new):
-    made = offer_by_link(faber, form, is_automatic=False)
+def test_unless_automatic_the_credential_waits(
+    faber, badge, pocket, client, form, is_new
+):
+    made = offer_by_link(faber, badge, form, is_automatic=False)
     body, keys = answer_to(pocket, client, made)
     again = body | ({"@id": pocket.build("x/1.0/y")["@id"]} if is_new else {})
     assert [pocket.asks(one).status_code for one in (body, again)] == [202, 202]
@@ -133,9 +134,11 @@ def test_unless_automatic_the_credential_waits(faber, pocket, client, form, is_n
 
 
 @pytest.mark.parametrize("is_anonymous", [False, True])
-def test_a_phone_proves_and_gets_a_verdict(faber, pocket, client, form, is_anonymous):
+def test_a_phone_proves_and_gets_a_verdict(
+    faber, badge, pocket, client, form, is_anonymous
+):
     """Some wallets pack it without a sender: then the verdict goes nowhere."""
-    body, keys = answer_to(pocket, client, offer_by_link(faber, {}))
+    body, keys = answer_to(pocket, client, offer_by_link(faber, badge, {}))
     pocket.asks(body)
     credential = credential_in_last_message(pocket, keys)
     asked = faber.post("/verifications/policy", POLICY | form)
@@ -153,9 +156,8 @@ def test_a_phone_proves_and_gets_a_verdict(faber, pocket, client, form, is_anony
 
 
 @pytest.fixture
-def definition(faber):
-    made = faber.defines("name", "level")["definitionId"]
-    return CredentialDefinition.objects.get(definition_id=made)
+def definition(badge):
+    return CredentialDefinition.objects.get(definition_id=badge["definitionId"])
 
 
 @pytest.mark.parametrize("version, is_anonymous", [("1.0", True), ("2.0", False)])

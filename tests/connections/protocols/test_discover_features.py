@@ -19,14 +19,14 @@ BOTH = ("issue-credential/1.0", "issue-credential/2.0", "present-proof/2.0")
 
 
 @pytest.fixture
-def link(faber, phone):
+def link(row):
     """The path of Faber's connection with the phone, by connections/1.0."""
-    return f"/connections/{phone.connects(faber).connection_id}"
+    return f"/connections/{row.connection_id}"
 
 
 @pytest.fixture
-def definition(faber):
-    return faber.defines(*VALUES)["definitionId"]
+def definition(badge):
+    return badge["definitionId"]
 
 
 @pytest.fixture
@@ -105,7 +105,7 @@ def test_a_peer_without_answer_gets_the_usual_version(faber, phone, link, defini
 
 
 def test_the_wait_ends(faber, phone, link, definition, monkeypatch):
-    monkeypatch.setattr(discover_features, "ANSWER_SECONDS", 0.3)
+    monkeypatch.setattr(discover_features, "ANSWER_SECONDS", 0.1)
     offers(faber, link, definition)
     queues.sweep()
     assert kinds(phone)[-1] == OFFER.format("1.0")

@@ -236,7 +236,7 @@ def test_a_did_without_endpoint_invites_nobody(faber):
 
 @pytest.mark.parametrize("parent, version", [
     ("{}", "1.0"), ("did:sov:{}", "1.1"), ("did:sov:{}#did-communication", "1.1"),
-    ("", "1.0"), ("", "1.1"),
+    ("", "1.0"),
 ])  # fmt: skip
 def test_a_request_without_invitation_is_answered(open_faber, phone, parent, version):
     asks(phone, open_faber, parent.format(did_of(open_faber)), version)

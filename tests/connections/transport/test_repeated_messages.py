@@ -12,12 +12,9 @@ from credentials.models import Credential
 from tests.support import queues
 from tests.support.outside_exchanges import (
     ISSUE,
-    PROVE,
     VALUES,
-    answers_request,
-    offered_to,
+    offers_to,
     request_for,
-    takes_offer,
 )
 from verifications.models import Verification
 
@@ -83,31 +80,20 @@ def test_a_stranger_is_still_told_that_the_invitation_was_used(row, phone):
 
 
 @pytest.mark.parametrize("is_automatic", [False, True])
-def test_a_repeated_or_new_request_changes_nothing(faber, phone, client, is_automatic):
-    definition, path = offered_to(phone, faber, automaticIssuance=is_automatic)
-    asked = (phone, client, phone.newest(ISSUE + "offer-credential"))
-    phone.says(request_for(*asked, definition["definitionId"])[0])
+def test_a_repeated_or_new_request_changes_nothing(
+    faber, peer, badge, phone, client, is_automatic
+):
+    definition = badge["definitionId"]
+    path = offers_to(phone, faber, definition, automaticIssuance=is_automatic)
+    asked = (phone, client, phone.newest(ISSUE + "offer-credential"), definition)
+    phone.says(request_for(*asked)[0])
     state = faber.get(path)["state"]
     assert state == ("Issued" if is_automatic else "Requested")
     repeated(phone, ISSUE + "request-credential")
     assert kinds(phone) == [] and faber.get(path)["state"] == state
-    phone.says(request_for(*asked, definition["definitionId"])[0])
+    phone.says(request_for(*asked)[0])
     assert phone.newest(ISSUE + "problem-report")
     assert faber.get(path)["state"] == state
-
-
-def test_a_presentation_gets_its_verdict_again(faber, phone, client):
-    definition, path = offered_to(phone, faber, automaticIssuance=True)
-    credential = takes_offer(phone, client, definition["definitionId"])
-    connection_id = faber.get(path)["connectionId"]
-    policy = {"name": "P", "version": "1.0", "attributes": [{"policyName": "name"}]}
-    asked = faber.post(f"/verifications/policy/connections/{connection_id}", policy)
-    queues.sweep()
-    answers_request(phone, client, credential)
-    before = faber.get(f"/verifications/{asked['verificationId']}")
-    repeated(phone, PROVE + "presentation")
-    assert kinds(phone) == [PROVE + "ack"]
-    assert faber.get(f"/verifications/{asked['verificationId']}") == before
 
 
 @pytest.fixture
@@ -124,10 +110,10 @@ def received_messages(faber, monkeypatch):
 
 
 def test_between_hosted_parties_a_step_told_again_changes_no_state(
-    faber, received_messages, monkeypatch, subtests
+    faber, met, badge, received_messages, monkeypatch, subtests
 ):
-    alice = faber.hosts("Alice")
-    alice.receives(faber, faber.defines("name", "level"), VALUES)
+    alice = met
+    alice.receives(faber, badge, VALUES)
     faber.asks(alice, attributes=[{"policyName": "name"}])
     alice.auto_selects()
     told = {one.type.rpartition("/")[2]: (row, one) for row, one in received_messages}
@@ -141,10 +127,11 @@ def test_between_hosted_parties_a_step_told_again_changes_no_state(
             assert not any(one.endswith("problem-report") for one in sent)
 
 
-def test_an_offer_or_proposal_told_again_changes_no_state(faber, received_messages):
-    alice = faber.hosts("Alice")
-    alice.meets(faber)
-    faber.offers(alice, faber.defines("name", "level"), VALUES)
+def test_an_offer_or_proposal_told_again_changes_no_state(
+    faber, met, badge, received_messages
+):
+    alice = met
+    faber.offers(alice, badge, VALUES)
     mine = alice.newest("connections")["connectionId"]
     policy = {"name": "P", "version": "1.0", "attributes": [{"policyName": "name"}]}
     alice.put(f"/verifications/propose/{mine}", policy)
