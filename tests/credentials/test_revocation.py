@@ -29,7 +29,7 @@ from credentials.tasks import build_registries, finish_what_was_left_behind
 from tenants import vault
 from tests.connections.messaging.test_pair_lock import is_free, while_locked
 from tests.support import queues
-from tests.support.aging import age
+from tests.support.aging import StoppedClock, age
 from tests.support.errors import assert_error, error_of
 from tests.support.outside_exchanges import accepts_invitation_of
 from tests.support.races import at_once, elsewhere
@@ -157,23 +157,10 @@ def test_only_an_issued_revocable_credential_is_revoked(faber, badge, alice):
 
 @pytest.fixture
 def clock(badge, monkeypatch):
-    """The clock of those who publish lists stands still. Sleeping moves it on."""
-
-    class Clock:
-        now = float(int(time.time()))
-        slept = 0.0
-        monotonic = staticmethod(time.monotonic)
-
-        def time(self):
-            return self.now
-
-        def sleep(self, seconds):
-            self.now += seconds
-            self.slept += seconds
-
-    fake = Clock()
-    monkeypatch.setattr("credentials.revocation.time", fake)
-    return fake
+    """That of those who publish lists."""
+    stopped = StoppedClock()
+    monkeypatch.setattr("credentials.revocation.time", stopped)
+    return stopped
 
 
 def test_revocations_at_once_go_into_one_list(faber, badge, alice, clock):

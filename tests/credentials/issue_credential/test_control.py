@@ -8,8 +8,9 @@ from connections.didcomm import reasons
 from connections.didcomm.message import read_attachment
 from credentials.models import Credential
 from tests.support import queues
-from tests.support.outside_exchanges import ISSUE, offered_to
+from tests.support.outside_exchanges import ISSUE, offers_to
 from tests.support.people import ApiError
+from tests.support.steps import step
 from verifications.models import Verification
 from webhooks.events.models import Event
 
@@ -18,9 +19,20 @@ ASKED = [{"policyName": "name"}]
 WHY = "My name is spelt Alicia.\n"
 
 
-def test_both_sides_name_an_exchange_by_its_thread(faber):
-    alice, definition = faber.hosts(), faber.defines("name", "level")
-    offered = faber.offers(alice, definition, VALUES)
+@step
+def alice(faber):
+    alice = faber.hosts()
+    alice.meets(faber)
+    return alice
+
+
+@step
+def badge(faber):
+    return faber.defines("name", "level")
+
+
+def test_both_sides_name_an_exchange_by_its_thread(faber, alice, badge):
+    offered = faber.offers(alice, badge, VALUES)
     asked = faber.asks(alice, attributes=ASKED)
     assert alice.newest("credentials")["threadId"] == offered["threadId"]
     assert alice.newest("verifications")["threadId"] == asked["threadId"]
@@ -33,16 +45,15 @@ def test_both_sides_name_an_exchange_by_its_thread(faber):
     }
 
 
-def test_the_thread_is_that_of_the_messages(faber, phone):
-    offered_to(phone, faber)
-    message = phone.newest(ISSUE + "offer-credential")
+def test_the_thread_is_that_of_the_messages(faber, peer, badge):
+    offers_to(peer, faber, badge["definitionId"])
+    message = peer.newest(ISSUE + "offer-credential")
     [listed] = faber.get("/credentials")
     assert listed["threadId"] == message.thread_id
     assert read_attachment(message, "offers~attach")["cred_def_id"]
 
 
-def test_the_issuer_alone_sees_the_slot_of_a_revocable_credential(faber):
-    alice = faber.hosts()
+def test_the_issuer_alone_sees_the_slot_of_a_revocable_credential(faber, alice):
     definition = faber.defines("name", "level", supportRevocation=True)
     queues.sweep()
     offered = faber.offers(alice, definition, VALUES)
@@ -59,10 +70,9 @@ def test_the_issuer_alone_sees_the_slot_of_a_revocable_credential(faber):
 
 
 @pytest.mark.parametrize("kind", ["credentials", "verifications"])
-def test_who_declines_says_why(faber, kind):
-    alice, definition = faber.hosts(), faber.defines("name", "level")
+def test_who_declines_says_why(faber, alice, badge, kind):
     if kind == "credentials":
-        seen, method = faber.offers(alice, definition, VALUES), "post"
+        seen, method = faber.offers(alice, badge, VALUES), "post"
         path = f"/{kind}/{seen['credentialId']}"
         hers = f"/{kind}/{alice.newest(kind)['credentialId']}"
     else:
@@ -85,9 +95,8 @@ def test_who_declines_says_why(faber, kind):
 
 
 @pytest.mark.parametrize("code", ["no_card_fits", "not_now"])
-def test_a_code_as_the_reason_arrives_as_a_code(faber, code):
-    alice, definition = faber.hosts(), faber.defines("name", "level")
-    offered = faber.offers(alice, definition, VALUES)
+def test_a_code_as_the_reason_arrives_as_a_code(faber, alice, badge, code):
+    offered = faber.offers(alice, badge, VALUES)
     asked = faber.asks(alice, attributes=ASKED)
     offer = alice.newest("credentials")["credentialId"]
     alice.post(f"/credentials/{offer}/decline", {"reason": code})
@@ -103,9 +112,8 @@ def test_a_code_as_the_reason_arrives_as_a_code(faber, code):
         assert seen["problemMessage"] == words
 
 
-def test_a_decline_without_a_reason_stays_as_it_was(faber):
-    alice, definition = faber.hosts(), faber.defines("name", "level")
-    offered = faber.offers(alice, definition, VALUES)
+def test_a_decline_without_a_reason_stays_as_it_was(faber, alice, badge):
+    offered = faber.offers(alice, badge, VALUES)
     hers = f"/credentials/{alice.newest('credentials')['credentialId']}"
     alice.post(f"{hers}/decline")
     assert "reason" not in alice.get(hers)
@@ -123,18 +131,15 @@ EXPLANATIONS = {7: None, "x" * 900: "x" * 500, "a\x07b\x1bc": "abc", "": None}
 EXPLANATIONS[None] = None
 
 
-def test_any_explanation_of_an_agent_is_read(faber, phone, subtests):
-    definition, first = offered_to(phone, faber)
-    where = Credential.objects.get().connection.connection_id
-    body = {"definitionId": definition["definitionId"], "connectionId": where}
+def test_any_explanation_of_an_agent_is_read(faber, peer, badge, subtests):
+    first = offers_to(peer, faber, badge["definitionId"])
     for said, reason in EXPLANATIONS.items():
         with subtests.test(str(said)[:20]):
-            path = f"/credentials/{faber.post('/credentials', body)['credentialId']}"
-            queues.sweep()
-            thread = phone.newest(ISSUE + "offer-credential").thread_id
+            path = offers_to(peer, faber, badge["definitionId"])
+            thread = peer.newest(ISSUE + "offer-credential").thread_id
             description = {"code": "issuance-abandoned", "en": said}
             report = ISSUE + "problem-report"
-            phone.says(phone.build(report, thread, description=description))
+            peer.says(peer.build(report, thread, description=description))
             seen = faber.get(path)
             told = seen["state"], seen["problem"], seen.get("reason")
             assert told == ("Rejected", "issuance-abandoned", reason)

@@ -11,6 +11,7 @@ from credentials.ledgers.published import PublishedObject
 from tenants.lifecycle.provisioning import LOCAL, require_network
 from tenants.models import Network
 from tests.credentials.ledgers.contract import Contract, schema_of
+from tests.support.aging import StoppedClock
 from tests.support.races import (
     PATIENCE,
     at_once,
@@ -24,6 +25,10 @@ from wallets import keys
 
 
 class TestLocal(Contract):
+    @pytest.fixture(autouse=True)
+    def clock(self, monkeypatch):
+        monkeypatch.setattr("credentials.revocation.time", StoppedClock())
+
     @pytest.fixture
     def network(self, transactional_db):
         return require_network(LOCAL)

@@ -23,7 +23,7 @@ from tests.support.errors import assert_error, error_of, refusal
 from wallets import key_queue
 from wallets.key_queue import lease_key
 
-DELAY, TIMEOUT = 0.25, 1.0
+DELAY, TIMEOUT = 0.12, 0.5
 GET_NYM, GET_SCHEMA, SCHEMA = "105", "107", "101"
 
 
@@ -77,7 +77,7 @@ def test_a_call_waits_once_for_all_its_reads_and_writes(office, slow):
 def test_a_worker_has_the_time_for_each_request(office, slow, monkeypatch):
     error_of(office.post, "/definitions/schemas", SCHEMA_BODY)
     slow.clear()
-    monkeypatch.setattr(indy, "WRITE_VISIBLE_SECONDS", 0.5)
+    monkeypatch.setattr(indy, "WRITE_VISIBLE_SECONDS", 0.3)
     began = time.monotonic()
     with pytest.raises(Unavailable):
         run_job(claim_job(Publication.objects.get()))
