@@ -2,6 +2,7 @@
 
 import time
 from concurrent.futures import ThreadPoolExecutor
+from itertools import product
 from threading import Event
 
 import pytest
@@ -147,8 +148,9 @@ def by_proposal(register, verifier, meanwhile):
 WAYS = [by_connection, by_link, by_kiosk, by_proposal]
 
 
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("is_elsewhere", [False, True])
+@pytest.mark.parametrize(
+    "way, is_elsewhere", [*product(WAYS, [True]), (WAYS[0], False)]
+)
 def test_who_is_honest_is_believed_while_others_are_revoked(
     register, clock, way, is_elsewhere
 ):
@@ -179,18 +181,19 @@ def old_lists(monkeypatch, clock):
 
 ANSWERED_WITH_THE_LIST_OF_BEFORE = [
     # graceSeconds, when another list came, when the answer; in seconds after the request
-    (None, 2, 12, set()),
-    (None, 2, 77, {"stale"}),
-    (60, 2, 77, {"stale"}),
-    (120, 2, 77, set()),
-    (0, 2, 12, {"stale"}),
-    (3600, -2, 1, {"stale"}),
+    (None, 2, 12, "neighbour", set()),
+    (None, 2, 12, "alice", set()),
+    (None, 2, 77, "neighbour", {"stale"}),
+    (60, 2, 77, "alice", {"stale"}),
+    (120, 2, 77, "neighbour", set()),
+    (0, 2, 12, "neighbour", {"stale"}),
+    (3600, -2, 1, "alice", {"stale"}),
 ]
 
 
-@pytest.mark.parametrize("whose", ["neighbour", "alice"])
 @pytest.mark.parametrize(
-    ("grace", "revoked", "answered", "failures"), ANSWERED_WITH_THE_LIST_OF_BEFORE
+    ("grace", "revoked", "answered", "whose", "failures"),
+    ANSWERED_WITH_THE_LIST_OF_BEFORE,
 )
 def test_a_list_counts_for_a_while_after_the_next_if_that_came_after_the_request(
     register, clock, old_lists, whose, grace, revoked, answered, failures

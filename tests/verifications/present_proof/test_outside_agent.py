@@ -27,11 +27,6 @@ from verifications.proofs.policy import Policy
 CHILD = {"name": "Ann", "age": "15", "degree": "unknown"}
 NAME = attribute("name")
 ADULT = predicate("age", ">=", 18, policyName="adult")
-ALSO_SHOWN = {
-    "asked openly": attribute("age"),
-    "for a restriction": attribute("name", required("age", "15")),
-    "in a group": attribute("who", attributeNames=["name", "age"]),
-}
 
 
 class Prover:
@@ -96,12 +91,11 @@ def child(known_child, phone):
     return known_child
 
 
-def test_a_number_that_is_shown_too_cannot_be_proven_to_be_another(child, subtests):
-    for how, shown in ALSO_SHOWN.items():
-        with subtests.test(how):
-            seen = child.answers(child.forges(child.is_asked(shown, ADULT), adult=40))
-            assert seen["isValid"] is False and "malformed" in codes(seen)
-            assert seen["proof"]["adult"]["value"] == "false"
+def test_a_number_that_is_shown_too_cannot_be_proven_to_be_another(child):
+    asked = child.is_asked(attribute("age"), ADULT)
+    seen = child.answers(child.forges(asked, adult=40))
+    assert seen["isValid"] is False and "malformed" in codes(seen)
+    assert seen["proof"]["adult"]["value"] == "false"
 
 
 OLD = predicate("degree", ">=", 18, policyName="old")

@@ -3,6 +3,7 @@
 from datetime import timedelta
 
 import pytest
+from django.test import override_settings
 from django.utils import timezone
 
 from connections.didcomm.formats import (
@@ -13,7 +14,9 @@ from connections.didcomm.formats import (
     attachment_of,
 )
 from tests.support import queues
+from tests.support.outside_agent import Agent, listening
 from tests.support.outside_exchanges import accepts_invitation_of
+from tests.support.steps import step
 from verifications import messages
 from verifications.models import Verification
 
@@ -55,9 +58,18 @@ def time_passes():
     Verification.objects.update(updated_at=long_ago)
 
 
+@step
+@override_settings(OUTGOING_ALLOW_LOOPBACK=True)
+def known_prover(faber):
+    with listening(Agent()) as phone:
+        return Prover(faber.hosts(), phone)
+
+
 @pytest.fixture
-def prover(faber, phone):
-    return Prover(faber.hosts(), phone)
+def prover(known_prover, phone):
+    phone.becomes(known_prover.phone)
+    known_prover.phone = phone
+    return known_prover
 
 
 @pytest.mark.parametrize("is_answered", [True, False])

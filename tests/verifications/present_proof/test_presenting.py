@@ -104,8 +104,17 @@ def asks(faber, alice, answers):
     return faber.asks(alice, **POLICY)
 
 
-@pytest.mark.parametrize("headers", [{}, {"Idempotency-Key": "1"}], ids=["", "keyed"])
-@pytest.mark.parametrize("answers", ON_CONNECTION + BY_LINK)
+KEYED = {"Idempotency-Key": "1"}
+
+
+@pytest.mark.parametrize(
+    "answers, headers",
+    [
+        *[(one, {}) for one in ON_CONNECTION + BY_LINK],
+        (auto_selects, KEYED),
+        (selects_for_link, KEYED),
+    ],
+)
 def test_no_transaction_is_open_while_a_presentation_is_made_and_verified(
     faber, alice, card, making, answers, headers
 ):
@@ -137,12 +146,12 @@ def has_its_card_revoked(faber, alice, card, asked):
 
 
 MEANWHILE = [
-    is_declined, is_answered, is_withdrawn, loses_its_card, has_its_card_revoked,
+    (is_declined, {}), (is_answered, {}), (is_answered, KEYED), (is_withdrawn, {}),
+    (loses_its_card, {}), (has_its_card_revoked, {}),
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("headers", [{}, {"Idempotency-Key": "1"}], ids=["", "keyed"])
-@pytest.mark.parametrize("happens", MEANWHILE)
+@pytest.mark.parametrize("happens, headers", MEANWHILE)
 def test_what_changed_meanwhile_is_refused_and_nothing_is_sent(
     faber, alice, card, making, happens, headers
 ):

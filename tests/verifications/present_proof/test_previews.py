@@ -9,6 +9,7 @@ from core.errors import PeerError
 from tests.support import queues, races, walks
 from tests.support.errors import assert_error, error_of, refusal
 from tests.support.presentations import ask, attribute, policy_of, predicate
+from tests.support.steps import step
 from verifications import messages, previews
 from verifications.models import Verification
 from verifications.present_proof import verifier
@@ -23,7 +24,6 @@ VALUES = {"name": "Alice", "degree": "Maths", "age": "28"}
 
 
 def proposes(holder, organization, body=POLICY):
-    holder.known_as(organization)
     return holder.put(f"/verifications/propose/{holder.known[organization][1]}", body)
 
 
@@ -32,9 +32,11 @@ def answers(organization, holder, identifier):
     return organization.put(f"/verifications/proposal/{where}")
 
 
-@pytest.fixture
+@step
 def alice(faber):
-    return faber.hosts()
+    alice = faber.hosts()
+    alice.meets(faber)
+    return alice
 
 
 def test_a_proposal_is_shown_on_both_sides_and_goes_all_the_way(faber, alice):

@@ -103,9 +103,15 @@ def forge(asked: dict, *items: dict, held=None) -> Case:
     return Case(asked, answer(other, *(held or [candidate("degree")])), ledger())
 
 
+@cache
+def _honest(items: str, in_company: bool) -> Case:
+    listed = json.loads(items)
+    return forge(ask(*listed), *listed)
+
+
 def honest(*items: dict) -> Case:
-    """What forgers begin with: a good answer."""
-    return forge(ask(*items), *items)
+    """What forgers begin with: a good answer, which takes long to make."""
+    return copy.deepcopy(_honest(json.dumps(items), bool(COMPANY)))
 
 
 def requested(case: Case) -> dict:
