@@ -1,6 +1,7 @@
 """People are found by the beginnings of their names, which are sealed."""
 
 from datetime import timedelta
+from functools import partial
 from urllib.parse import quote
 
 import pytest
@@ -60,10 +61,8 @@ PEOPLE = {  # what finds them, and what does not
 def test_a_person_is_found_by_the_beginnings_of_the_name(
     faber, licence, alice, subtests
 ):
-    made = {
-        name: faber.offers(alice, licence, values(name))["credentialId"]
-        for name in ["Bob Zimmer", *PEOPLE]
-    }
+    offer = partial(faber.offers, alice, licence)
+    made = {name: offer(values(name))["credentialId"] for name in PEOPLE}
     assert found(faber, "MULLER") == [ANN]
     for name, (texts, others) in PEOPLE.items():
         for text in texts + others:

@@ -10,12 +10,7 @@ from connections.protocols import connections_1_0, did_exchange
 from core.work import transactions
 from credentials.models import Credential
 from tests.support import queues
-from tests.support.outside_exchanges import (
-    ISSUE,
-    VALUES,
-    offers_to,
-    request_for,
-)
+from tests.support.outside_exchanges import ISSUE, VALUES, offers_to, request_for
 from verifications.models import Verification
 
 

@@ -2,12 +2,7 @@
 
 import pytest
 
-from tests.credentials.openid4vci.conftest import (
-    define_card,
-    offer_card,
-    offers,
-    phone,
-)
+from tests.credentials.openid4vci.conftest import define_card, offer_card, offers, phone
 from tests.support.openid_wallet import OpenIdWallet
 from tests.support.policies import attribute, policy, predicate
 from tests.support.steps import step

@@ -107,14 +107,11 @@ def asks(faber, alice, answers):
 KEYED = {"Idempotency-Key": "1"}
 
 
-@pytest.mark.parametrize(
-    "answers, headers",
-    [
-        *[(one, {}) for one in ON_CONNECTION + BY_LINK],
-        (auto_selects, KEYED),
-        (selects_for_link, KEYED),
-    ],
-)
+CALLS = [(one, {}) for one in ON_CONNECTION + BY_LINK]
+CALLS += [(auto_selects, KEYED), (selects_for_link, KEYED)]
+
+
+@pytest.mark.parametrize("answers, headers", CALLS)
 def test_no_transaction_is_open_while_a_presentation_is_made_and_verified(
     faber, alice, card, making, answers, headers
 ):
