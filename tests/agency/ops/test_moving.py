@@ -431,60 +431,44 @@ def place(college, acme):
     return college.alice.known_as(acme)
 
 
-@pytest.fixture
-def both_moved(college, place, file, acme, leaves):
-    """Both have left for another installation, and the peer is there.
-
-    Return the number of keys of the other.
-    """
-    exports(acme, file.with_name("acme"), "--move")
-    exports(college, file, "--move")
-    keys = rows_left(college)["wallets_key"]
-    leaves()
-    imports(file.with_name("acme"))
-    return keys
-
-
 def asks(acme, place):
     return acme.send("post", f"/verifications/policy/connections/{place}", POLICY)
 
 
-def test_a_peer_keeps_its_messages_during_an_import(
-    college, file, both_moved, acme, place, monkeypatch
+def test_messages_to_an_organization_wait_while_it_is_imported(
+    college, file, acme, place, leaves, monkeypatch
 ):
-    mine, agent = Connection.objects.get(connection_id=place), Agent()
+    for one, path in ((acme, file.with_name("acme")), (college, file)):
+        exports(one, path, "--move")
+    all_keys = Key.objects.filter(tenant=college.tenant).count()
+    leaves()
+    imports(file.with_name("acme"))
+    mine, agent, seen = Connection.objects.get(connection_id=place), Agent(), set()
     ping = agent.build("trust_ping/1.0/ping")
-    sent, seen = agent.pack(ping, to=mine.their_key), set()
+    sent = agent.pack(ping, to=mine.their_key)
 
     def send(point):
         keys = Key.objects.filter(tenant=college.tenant).count()
-        if point != "inside_import" or keys < both_moved:
+        if point != "inside_import" or keys < all_keys:
             return  # until then it is sent elsewhere
         connections = Connection._base_manager.filter(tenant=college.tenant)
-        if (is_connected := connections.exists()) not in seen:
-            seen.add(is_connected)
-            assert_error(asks(acme, place), 503, "organization_frozen")
-            assert_error(agent.post(sent), 503, "organization_frozen")
+        if (is_connected := connections.exists()) in seen:
+            return
+        seen.add(is_connected)
+        assert_error(asks(acme, place), 503, "organization_frozen")
+        assert_error(agent.post(sent), 503, "organization_frozen")
+        if not is_connected:
+            with transactions.atomic():
+                peer = Key(verkey=mine.their_key)
+                outbox.enqueue_leased(HostedMessage(ping, mine.my_key, peer, mine))
 
     monkeypatch.setattr(importing, "BATCH_ROWS", 2)
     monkeypatch.setattr(importing.faults, "fault_point", send)
     imports(file)
     assert seen == {False, True}
-    assert asks(acme, place).status_code == 200
-
-
-def test_messages_to_an_organization_wait_while_it_is_imported(
-    college, file, both_moved, acme, place, dies_in
-):
-    mine = Connection.objects.get(tenant=acme.tenant, connection_id=place)
-    dies_in(file, (both_moved + 1) // 2 + 2)
-    assert rows_left(college)["wallets_key"] == both_moved
-    ping = Agent().build("trust_ping/1.0/ping")
-    with transactions.atomic():
-        hosted = HostedMessage(ping, mine.my_key, Key(verkey=mine.their_key), mine)
-        outbox.enqueue_leased(hosted)
     row = OutboundMessage.objects.get(recipient_key=mine.their_key, status="pending")
     assert (row.attempts, row.last_error) == (1, "organization_frozen")
+    assert asks(acme, place).status_code == 200
 
 
 def test_calls_of_all_days_that_are_kept_move(college, file, leaves, later):
@@ -537,22 +521,10 @@ def test_peers_hear_that_the_organization_is_frozen_and_send_again(
     assert agent.post(sent).status_code == 202
 
 
-def test_a_file_without_move_is_for_trials_only(college, file, leaves):
-    exports(college, file)
-    assert college.get("/connections")
-    leaves()
-    refused("not_moved", file)
-    assert Tenant.objects.count() == 0
-    imports(file, "--copy")
-    assert college.get("/connections")
-
-
-def test_a_network_must_be_the_same(moved):
+def test_another_network_key_or_address_is_refused(moved):
     NetworkFactory(id="local", kind="indy")
     refused("network_missing", moved)
-
-
-def test_another_key_or_address_is_refused(moved):
+    Network.objects.all().delete()
     for code, name, value in (
         ("wrong_move_key", "AGENCY_MOVE_KEY", new_key()),
         ("no_move_key", "AGENCY_MOVE_KEY", ""),
@@ -564,21 +536,29 @@ def test_another_key_or_address_is_refused(moved):
     assert Tenant.objects.count() == 0
 
 
-def test_a_file_that_was_cut_or_changed_anywhere_imports_nothing(college, file, leaves):
+def test_a_file_without_move_is_for_trials_only(college, file, leaves):
     exports(college, file)
+    assert college.get("/connections")
     leaves()
-    data = file.read_bytes()
-    file.write_bytes(data[: len(data) // 2])
-    refused("file_damaged", file, "--copy")
+    refused("not_moved", file)
+    assert Tenant.objects.count() == 0
+    imports(file, "--copy")
+    assert college.get("/connections")
+
+
+def test_a_file_that_was_cut_or_changed_anywhere_imports_nothing(moved):
+    data = moved.read_bytes()
+    moved.write_bytes(data[: len(data) // 2])
+    refused("file_damaged", moved)
     for place in (0.3, 0.6, 0.99):
         changed = bytearray(data)
         changed[int(len(data) * place)] ^= 1
-        file.write_bytes(changed)
-        refused("file_damaged", file, "--copy")
+        moved.write_bytes(changed)
+        refused("file_damaged", moved)
     line, _, rest = data.partition(b"\n")
-    changed = json.loads(line) | {"is_moved": True}
-    file.write_bytes(json.dumps(changed).encode() + b"\n" + rest)
-    refused("file_damaged", file)
+    changed = json.loads(line) | {"is_moved": False}
+    moved.write_bytes(json.dumps(changed).encode() + b"\n" + rest)
+    refused("file_damaged", moved, "--copy")
     assert Tenant.objects.count() == 0
 
 
@@ -700,19 +680,20 @@ def test_objects_with_taken_numbers_keep_their_ids(college, file, leaves, counts
     assert Network.objects.get(pk="local").sequence >= max(numbers.values())
 
 
-def test_members_with_an_account_are_members_there(settled):
-    assert "as operator: oscar@faber.example" in settled.said
-    assert "Is operator here: 'olivia@faber.example'" in settled.said
+def test_the_command_says_who_has_access_and_members_with_an_account_do(settled):
+    assert len(settled.hints) > 2
+    for shown in (
+        *(f"{hint}…" for hint in settled.hints),
+        "'https://faber.example'",
+        "kiosk 'Desk'",
+        " 1 personal links",
+        "limits of QUOTA_",
+        "as operator: oscar@faber.example",
+        "Is operator here: 'olivia@faber.example'",
+    ):
+        assert shown in settled.said
     [member] = Tenant.objects.get().memberships.all()
     assert (member.user, member.role) == (User.objects.get(), "operator")
-
-
-def test_the_command_says_what_gives_access(settled):
-    assert len(settled.hints) > 2
-    assert all(f"{hint}…" in settled.said for hint in settled.hints)
-    for shown in ("'https://faber.example'", "kiosk 'Desk'", " 1 personal links"):
-        assert shown in settled.said
-    assert "limits of QUOTA_" in settled.said
 
 
 def test_sibling_organizations_share_their_account(college, file, leaves):
