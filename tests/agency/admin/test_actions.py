@@ -149,10 +149,10 @@ def test_an_action_needs_its_permission(records, paula, group):
 
 
 def test_an_action_needs_a_reason(operator, records, paula):
-    for name, (_, _, fields) in TABLE.items():
+    for number, (name, (_, _, fields)) in enumerate(TABLE.items()):
         suit(name, records)
         before = snapshot(records)
-        for reason in ("", "    ", "ok"):
+        for reason in ("", "    ", "ok") if number == 0 else ("ok",):
             response = operator.send(path_of(name, records), reason=reason, **fields)
             assert response.status_code == 200, name
         assert snapshot(records) == before, name

@@ -31,12 +31,11 @@ from wallets.models import Key, Wallet
 from webhooks.models import FeedEpoch, FeedSwitch
 
 MAY_BE_EMPTY = {
-    "AgreementAcceptance", "Asset", "Attempt", "AuditEntry", "Authority",
-    "BasicMessage", "Bulk",
-    "BulkRow", "DailyUsage", "DefinitionFormat", "Delivery", "DidEndpoint", "Erasure",
-    "FormerDataKey", "Grant",
-    "Invitation", "KeyFiller", "KeyRequest", "LoggedRequest",
-    "Membership", "Publication", "ReadLog", "ReadResource", "RevocationRegistry",
+    "AgreementAcceptance", "Asset", "Attempt", "AuditEntry", "Authority", "BasicMessage",
+    "Bulk", "BulkRow", "DailyUsage", "DefinitionFormat", "Delivery", "DidEndpoint",
+    "Erasure", "FormerDataKey", "Grant", "Invitation", "KeyFiller", "KeyRequest",
+    "LoggedRequest", "Membership", "Publication", "ReadLog", "ReadResource",
+    "RevocationRegistry",
     "SigningKey", "SimulatedAnswer", "SimulatedHolder", "SpareKey", "StatusList",
     "TokenStatusList", "TrustAnchor", "WaitingAnswer", "Webhook", "WebvhDid", "WebvhResource",
 }  # fmt: skip
@@ -110,18 +109,8 @@ def secrets(faber, monkeypatch, settings):
     digests = [bytes(key.digest).hex() for key in faber.tenant.keys.all()]
     link_secrets = [wallet.unseal_link_secret() for wallet in Wallet.objects.all()]
     notes = [NOTES["reference"], *NOTES["metadata"].values()]
-    texts = [
-        *VALUES.values(),
-        *notes,
-        *links,
-        *keys,
-        *encoded,
-        *digests,
-        *link_secrets,
-        MAILED_TO,
-        mail.text,
-        mail.reply_to,
-    ]
+    texts = [*VALUES.values(), *notes, *links, *keys, *encoded, *digests]
+    texts += [*link_secrets, MAILED_TO, mail.text, mail.reply_to]
     return [*texts, invited["invitation"], "recipientKeys"]
 
 

@@ -21,16 +21,14 @@ DAY = re.compile(r"\b\d{1,2} [A-Z][a-z]{2} \d{4}\b")
 OTHER_DAYS = re.compile(r"\b\d{4}-\d\d-\d\d \d\d:\d\d|[ap]\.m\.|\bago\b")
 
 
-@pytest.fixture
-def world(stored_keys):
-    return open_world(SHORT)
-
-
 def heading(page):
     return html.unescape(strip_tags(re.search(r"<h1>(.*?)</h1>", page, re.S)[1]))
 
 
-def test_no_list_and_no_record_has_an_id_or_a_sentence_as_its_title(world, subtests):
+def test_no_list_and_no_record_has_an_id_or_a_sentence_as_its_title(
+    transactional_db, stored_keys, subtests
+):
+    world = open_world(SHORT)
     titles = {str(name_of(model)) for model in admin.site._registry}
     for name, _, address in world.records():
         with subtests.test(name):

@@ -162,9 +162,8 @@ def test_the_page_leads_back_when_it_has_ended(faber, offer):
     assert SHOP not in page.open("?seen=waiting").text
 
 
-def test_a_connection_takes_no_return_address(faber, offer):
+def test_a_connection_takes_no_return_address(alice, faber, offer):
     change(faber, return_urls=[SHOP])
-    alice = faber.hosts("Alice")
     error = error_of(offer, connectionId=alice.known_as(faber), returnUrl=SHOP)
     assert_error(error, 400, "invalid_request")
 

@@ -216,8 +216,7 @@ def test_labels_are_those_of_the_issuer_in_the_readers_language(ask, member):
     assert text.count("Geburtstag") == 2 and "born" not in text.lower()
 
 
-def test_the_page_that_saw_it_done_shows_the_card(faber, ask, member):
-    alice = faber.hosts("Alice")
+def test_the_page_that_saw_it_done_shows_the_card(alice, faber, ask, member):
     alice.receives(faber, member, {"name": "Ada", "born": "19990417", "city": "X"})
     made = ask(attributes=[attribute("name", **of_cards(member))], predicates=[])
     page = page_of(made)

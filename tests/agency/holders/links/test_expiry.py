@@ -104,8 +104,7 @@ def test_the_message_is_not_handed_out_any_more(links):
                 assert response.json()["code"] == "link_expired", (kind, path)
 
 
-def test_what_was_taken_before_its_end_goes_on_as_any(faber, links):
-    alice = faber.hosts("Alice")
+def test_what_was_taken_before_its_end_goes_on_as_any(alice, faber, links):
     for kind, link in links.items():
         take(kind, alice if kind == "offer" else faber.hosts(kind), link)
     before = faber.get("/credentials"), faber.get("/verifications")
@@ -192,8 +191,7 @@ def test_the_connection_shows_its_end(faber):
     assert "expiresAtUtc" not in faber.invites(expiresAt=None)
 
 
-def test_a_reused_connection_gets_no_exchange_of_an_expired_link(faber, offer):
-    alice = faber.hosts("Alice")
+def test_a_reused_connection_gets_no_exchange_of_an_expired_link(alice, faber, offer):
     first = faber.invites(reuse=True, **CONNECTING)
     alice.accepts_invitation(first["invitationUrl"])
     made = offer(expiresAt=soon(), reuse=True, **CONNECTING)

@@ -90,16 +90,18 @@ def make_older(seconds):
     kiosk.save()
 
 
-def test_opening_the_page_makes_no_request(opens):
-    screen = opens()
-    page = screen.open()
+def test_opening_the_page_makes_no_request_and_without_scripts_it_says_so(opens):
+    page = opens().open()
     assert page.status_code == 200 and 'data-state="starting"' in page.text
     assert page["Referrer-Policy"] == "no-referrer"
+    said = page.text.partition("<noscript>")[2].partition("</noscript>")[0]
+    assert "needs JavaScript" in said and "load the page again" in said
     assert not Verification.objects.exists()
 
 
 def test_it_asks_shows_the_answer_and_asks_again(screen, graduate):
     assert "Full Name" in screen.page and SHOWN not in screen.page
+    assert "I have no card" not in screen.page, "the organization has no words for it"
     first = screen.link
     take_answer(graduate, screen)
     assert screen.state == "valid"
@@ -160,16 +162,6 @@ def test_whoever_has_no_card_reads_what_to_do(opens, graduate):
     assert 'href="https://f.example' not in screen.page
     take_answer(graduate, screen)
     assert screen.state == "valid" and "I have no card" not in screen.page
-
-
-def test_without_words_of_the_organization_there_is_no_such_button(screen):
-    assert "I have no card" not in screen.page
-
-
-def test_without_scripts_it_says_what_is_missing(opens):
-    page = opens().open().text
-    said = page.partition("<noscript>")[2].partition("</noscript>")[0]
-    assert "needs JavaScript" in said and "load the page again" in said
 
 
 def test_a_proof_that_is_not_valid_shows_a_cross_and_no_value(opens, graduate):

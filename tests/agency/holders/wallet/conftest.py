@@ -4,7 +4,7 @@ import pytest
 from django.utils import timezone
 
 from agency.holders.wallet import links, pins
-from agency.holders.wallet.models import PinTry, WalletSession
+from agency.holders.wallet.models import PersonalLink, PinTry, WalletSession
 from tenants import audit, vault
 from tests.support.people import Caller
 from tests.support.steps import step
@@ -40,14 +40,19 @@ def refuses(answer, status, code):
     assert f">{code}<" not in answer.text
 
 
-def guessed_at(address, faber):
-    """Let as many PINs of a wallet have been wrong at an address as it takes for turns."""
-    link = links.create_link(wallet_of(faber.hosts("Eve")), by=audit.SYSTEM)
-    tried = {"tenant": faber.tenant, "link": link}
-    digest = vault.keyed_digest(address)
+def has_guessed(holder, number, address="127.0.0.1"):
+    """Let so many PINs of a holder's link have been wrong at an address."""
+    link = PersonalLink.objects.get(wallet=wallet_of(holder))
+    tried = {"link": link, "address": vault.keyed_digest(address)}
     PinTry.objects.bulk_create(
-        PinTry(**tried, address=digest) for _ in range(pins.OF_CROWD)
+        PinTry(tenant=link.tenant, **tried) for _ in range(number)
     )
+
+
+def guessed_at(address, faber):
+    """Let as many PINs have been wrong at an address as it takes for turns."""
+    link_of(eve := faber.hosts("Eve"))
+    has_guessed(eve, pins.OF_CROWD, address)
 
 
 def newest_of(holder, model):

@@ -55,8 +55,7 @@ def ask(faber, alice, *predicates):
     return f"/w/requests/{newest_of(alice, Verification).pk}"
 
 
-def test_a_question_names_the_card_that_was_revoked_once(faber, alice, member):
-    wallet = opens_wallet(alice)
+def test_a_question_names_the_card_that_was_revoked_once(wallet, faber, alice, member):
     said = revoke(faber, hold(faber, alice, member))
     page = ask(faber, alice)
     shown = wallet.get(page).text
@@ -67,16 +66,14 @@ def test_a_question_names_the_card_that_was_revoked_once(faber, alice, member):
     assert told["problem"] == "no_card_fits" and "cancelled" not in str(told)
 
 
-def test_a_question_names_the_card_that_has_expired(faber, alice, member):
-    wallet = opens_wallet(alice)
+def test_a_question_names_the_card_that_has_expired(wallet, faber, alice, member):
     hold(faber, alice, member, PAST)
     shown = wallet.get(ask(faber, alice, VALID)).text
     assert shown.count(EXPIRED) == 1
 
 
-def test_who_is_too_young_reads_which_age_is_asked_for(faber, alice):
+def test_who_is_too_young_reads_which_age_is_asked_for(wallet, faber, alice):
     """The holder alone. The verifier learns no more than that no card fits."""
-    wallet = opens_wallet(alice)
     junior = faber.defines("name", "born", name="Junior")
     alice.receives(faber, junior, {"name": "Alice", "born": "20200229"})
     adult = predicate("born", "<=", "today-18y", policyName="Adult")
@@ -95,8 +92,9 @@ def test_who_is_too_young_reads_which_age_is_asked_for(faber, alice):
     assert told["problem"] == "no_card_fits" and "born:" not in str(told)
 
 
-def test_who_has_a_value_too_small_reads_what_is_asked_for(faber, alice, degree):
-    wallet = opens_wallet(alice)
+def test_who_has_a_value_too_small_reads_what_is_asked_for(
+    wallet, faber, alice, degree
+):
     alice.receives(faber, degree, {"name": "Alice", "year": "1999"})
     faber.asks(alice, attributes=[], predicates=[predicate("year", ">=", 2020)])
     path = f"/w/requests/{newest_of(alice, Verification).pk}"
@@ -106,16 +104,14 @@ def test_who_has_a_value_too_small_reads_what_is_asked_for(faber, alice, degree)
     assert "does not meet" not in wallet.get(path).text, "another card does"
 
 
-def test_a_card_of_another_kind_is_not_named(faber, alice, member, degree):
-    wallet = opens_wallet(alice)
+def test_a_card_of_another_kind_is_not_named(wallet, faber, alice, member, degree):
     alice.receives(faber, degree, {"name": "Alice", "year": "1999"})
     shown = wallet.get(ask(faber, alice)).text
     assert "No card in your wallet answers this." in shown
     assert "cancelled" not in shown and "expired" not in shown
 
 
-def test_the_cards_tell_it_once(faber, alice, member):
-    wallet = opens_wallet(alice)
+def test_the_cards_tell_it_once(wallet, faber, alice, member):
     first = hold(faber, alice, member)
     assert "cancelled" not in wallet.get("/w/").text
     said = revoke(faber, first)
@@ -131,10 +127,9 @@ def test_the_cards_tell_it_once(faber, alice, member):
 
 
 def test_cards_behind_the_first_page_are_told_of_once_too(
-    faber, alice, member, monkeypatch
+    wallet, faber, alice, member, monkeypatch
 ):
     monkeypatch.setattr(holdings, "MAX_SHOWN", 1)
-    wallet = opens_wallet(alice)
     oldest = hold(faber, alice, member)
     hold(faber, alice, member, PAST)
     hold(faber, alice, member)

@@ -68,10 +68,7 @@ def test_an_authority_that_is_trusted_vouches_for_the_issuer(wallet, faber, stat
     state.signs_metadata = {}
     shown = give(wallet, state.link).text
     assert "<bdi>Union</bdi> vouches for them" in shown
-
-
-def test_the_signed_metadata_of_another_issuer_vouch_for_nobody(wallet, faber, state):
-    trusts(faber, state.issuer)
+    # Signed metadata of another issuer:
     state.signs_metadata = {"sub": "https://else.example"}
     assert "Nobody whom" in give(wallet, state.link).text
 

@@ -17,12 +17,13 @@ from agency.holders.wallet.models import (
 )
 from agency.server.web import is_heavy
 from core.valkey import rate_limits
-from tenants import audit, vault
+from tenants import audit
 from tenants.models import AuditEntry, Tenant
 from tests.agency.holders.wallet.conftest import (
     PIN,
     VALUES,
     guessed_at,
+    has_guessed,
     link_of,
     opens_wallet,
     refuses,
@@ -45,15 +46,6 @@ def visit(path, **address):
     browser = Client(headers={"Accept-Language": "en"}, **address)
     browser.get(path)
     return browser
-
-
-def has_guessed(holder, number, address="127.0.0.1"):
-    """Let so many PINs of a holder's link have been wrong at an address."""
-    link = PersonalLink.objects.get(wallet=wallet_of(holder))
-    tried = {"tenant": link.tenant, "link": link}
-    PinTry.objects.bulk_create(
-        PinTry(address=vault.keyed_digest(address), **tried) for _ in range(number)
-    )
 
 
 def turns_pass(seconds):
