@@ -632,11 +632,7 @@ class World(world.World):
         """The same with a name that is unique and fits a file."""
         return [
             (
-                re.sub(
-                    r"[^a-z0-9]+",
-                    "_",
-                    f"{name}{query}".lower(),
-                ),
+                re.sub(r"[^a-z0-9]+", "_", f"{name}{query}".lower()),
                 who,
                 self.address(name) + query.format(**self.ids),
             )

@@ -5,6 +5,7 @@ from functools import cache
 import pytest
 from django.contrib.auth.hashers import get_hasher, make_password
 
+from credentials.models import CredentialDefinition
 from tenants.models import AuditEntry
 from tests.factories import EmailAddressFactory, MembershipFactory, UserFactory
 from tests.support.pages import Browser
@@ -55,6 +56,13 @@ def met(faber):
     alice.connection_id = invited["connectionId"]
     alice.known[faber] = (alice.connection_id, mine["connectionId"])
     return alice
+
+
+@step
+def definition(faber):
+    """The Degree of a name and a year, which is a number."""
+    faber.defines("name", "year", name="Degree", claims={"year": {"type": "integer"}})
+    return CredentialDefinition.objects.get()
 
 
 @pytest.fixture

@@ -21,16 +21,6 @@ from tests.credentials.bulk.workbooks import workbook
 from tests.support.steps import step
 
 pytestmark = pytest.mark.django_db(transaction=True)
-DEFINITION = {
-    "name": "Degree", "version": "1.0", "attributes": ["name", "year"],
-    "claims": {"year": {"type": "integer"}},
-}  # fmt: skip
-
-
-@step
-def definition(faber):
-    faber.post("/definitions/credentials", DEFINITION)
-    return CredentialDefinition.objects.get()
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import pytest
 
 from agency.studio.choices import MAX_CHOICES
 from connections.models import Connection
-from credentials.models import Credential, CredentialDefinition
+from credentials.models import Credential
 from tests.agency.studio.conftest import read
 from tests.support.steps import step
 from verifications.models import Verification, VerificationPolicy
@@ -15,12 +15,6 @@ from verifications.models import Verification, VerificationPolicy
 pytestmark = pytest.mark.django_db(transaction=True)
 VALUES = {"value_0": "Alice Smith", "value_1": "2020"}
 POLICY = {"name": "Name", "version": "1.0", "attributes": [{"policyName": "name"}]}
-
-
-@step
-def definition(faber):
-    faber.defines("name", "year", name="Degree")
-    return CredentialDefinition.objects.get()
 
 
 @step

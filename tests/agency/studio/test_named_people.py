@@ -48,13 +48,22 @@ def row(faber, member, rosa):
     return asks_by_link(faber, rosa, member)
 
 
+def only_of(card):
+    return {"restrictions": [{"credentialDefinitionId": card["definitionId"]}]}
+
+
+def adult(card):
+    return predicate("born", "<=", "today-18y", policyName="Adult", **only_of(card))
+
+
 def asks_by_link(api, holder, member, *items):
     """A check that the holder answers with what the wallet can."""
-    only = {"restrictions": [{"credentialDefinitionId": member["definitionId"]}]}
-    who = attribute("name", **only)
-    adult = predicate("born", "<=", "today-18y", policyName="Adult", **only)
-    asked = policy(*(items or [who]), predicates=[] if items else [adult])
-    made = api.post("/verifications/policy", asked)
+    who = attribute("name", **only_of(member))
+    return answered(api, holder, items or [who], [] if items else [adult(member)])
+
+
+def answered(api, holder, items, predicates):
+    made = api.post("/verifications/policy", policy(*items, predicates=predicates))
     answer(holder, made["verificationRequestUrl"])
     return Verification.objects.get(pk=made["verificationId"])
 
@@ -71,8 +80,7 @@ def verdict(browser, url, row):
 def test_a_list_names_whom_a_proof_names(browser, url, api, rosa, member, row):
     page = text(read(browser, f"{url}/verifications"))
     assert "Rosa Bauer by link, not proven" in page
-    only = {"restrictions": [{"credentialDefinitionId": member["definitionId"]}]}
-    asks_by_link(api, rosa, member, attribute("name", **only))
+    asks_by_link(api, rosa, member, attribute("name", **only_of(member)))
     assert "Rosa Bauer by link Policy Valid" in text(
         read(browser, f"{url}/verifications")
     )
@@ -96,12 +104,9 @@ def test_a_verdict_says_when_the_card_of_the_person_ran_out(browser, url, api):
     api.defines("name", name="Guest card", recipientAttribute="name")
     ines = api.hosts("Ines")
     ines.receives(api, member, {"name": "Ines Koch", "validUntil": "20241231"})
-    only = {"restrictions": [{"credentialDefinitionId": member["definitionId"]}]}
+    only = only_of(member)
     runs = predicate("validUntil", ">=", "today", policyName="Runs", **only)
-    asked = policy(attribute("name", **only), predicates=[runs])
-    made = api.post("/verifications/policy", asked)
-    answer(ines, made["verificationRequestUrl"])
-    row = Verification.objects.get(pk=made["verificationId"])
+    row = answered(api, ines, [attribute("name", **only)], [runs])
     shown = verdict(browser, url, row)
     assert "had run out, 31 Dec 2024 was its last day" in text(shown)
     card = Credential.objects.get(role="issuer")
@@ -112,8 +117,7 @@ def test_a_verdict_says_that_the_person_was_never_issued_such_a_card(
     browser, viewer, url, api, rosa, member
 ):
     other = api.defines("name", name="Trainer card", recipientAttribute="name")
-    only = {"restrictions": [{"credentialDefinitionId": other["definitionId"]}]}
-    api.asks(rosa, attributes=[attribute("name", **only)])
+    api.asks(rosa, attributes=[attribute("name", **only_of(other))])
     rosa.auto_selects()
     row = Verification.objects.get(role="verifier")
     for one in (browser, viewer):
@@ -127,11 +131,7 @@ def test_a_verdict_says_that_the_person_was_never_issued_such_a_card(
 def test_where_an_answer_names_nobody_the_cards_that_cannot_answer_are_a_click_away(
     browser, url, api, rosa, member
 ):
-    only = {"restrictions": [{"credentialDefinitionId": member["definitionId"]}]}
-    adult = predicate("born", "<=", "today-18y", policyName="Adult", **only)
-    made = api.post("/verifications/policy", policy(predicates=[adult]))
-    answer(rosa, made["verificationRequestUrl"])
-    row = Verification.objects.get(pk=made["verificationId"])
+    row = answered(api, rosa, [], [adult(member)])
     shown = verdict(browser, url, row)
     assert "The answer names nobody." in shown and "Rosa" not in shown
     assert "The person is younger" in shown
@@ -145,12 +145,9 @@ def test_a_verdict_says_that_a_card_may_have_expired(browser, url, api):
     member = api.defines("name", "until", recipientAttribute="name")
     ines = api.hosts("Ines")
     ines.receives(api, member, {"name": "Ines Koch", "until": "20241231"})
-    only = {"restrictions": [{"credentialDefinitionId": member["definitionId"]}]}
     for day in ("today", "20250101"):
-        runs = predicate("until", ">=", day, policyName="Runs", **only)
-        made = api.post("/verifications/policy", policy(predicates=[runs]))
-        answer(ines, made["verificationRequestUrl"])
-        row = Verification.objects.get(pk=made["verificationId"])
+        runs = predicate("until", ">=", day, policyName="Runs", **only_of(member))
+        row = answered(api, ines, [], [runs])
         shown = text(verdict(browser, url, row))
         assert ("The card has expired" in shown) == (day == "today"), shown
         assert ("does not meet this" in shown) == (day != "today")
@@ -189,8 +186,7 @@ def test_of_a_deleted_definition_another_one_is_chosen(browser, url, api, rosa, 
 
 def test_over_a_connection_the_verdict_names_that(browser, url, api, rosa, member):
     revocation.revoke(Credential.objects.get(role="issuer"))
-    only = {"restrictions": [{"credentialDefinitionId": member["definitionId"]}]}
-    api.asks(rosa, attributes=[attribute("name", **only)])
+    api.asks(rosa, attributes=[attribute("name", **only_of(member))])
     rosa.auto_selects()
     row = Verification.objects.get(role="verifier")
     shown = text(verdict(browser, url, row))
@@ -232,7 +228,7 @@ def found(browser, url, text, kind="verifications"):
 def test_a_check_by_a_link_is_found_by_whom_it_names(
     browser, viewer, url, api, rosa, member, row
 ):
-    valid = {"restrictions": [{"credentialDefinitionId": member["definitionId"]}]}
+    valid = only_of(member)
     rows = [row, asks_by_link(api, rosa, member, attribute("name", **valid))]
     assert [row.is_valid for row in rows] == [False, True]
     asks_by_link(api, rosa, member, attribute("born", **valid))

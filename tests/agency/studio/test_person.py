@@ -62,6 +62,14 @@ def by_link(api, definition, name="Zoë Example"):
     return Credential.objects.get(pk=made["credentialId"]), made["offerUrl"]
 
 
+def asks_name(api, card, *holders):
+    """A check of the name on a card, by a link for each of them."""
+    only = {"restrictions": [{"credentialDefinitionId": card["definitionId"]}]}
+    for holder in holders:
+        made = api.post("/verifications/policy", policy(attribute("name", **only)))
+        answer(holder, made["verificationRequestUrl"])
+
+
 def text(page):
     return " ".join(unescape(re.sub(r"<[^>]+>", " ", page)).split())
 
@@ -158,13 +166,10 @@ def test_issue_begins_with_the_person_and_the_kind_of_card_they_have(
 
 def test_their_checks_by_a_link_are_there(browser, viewer, url, api, known, definition):
     """Of an answer that names somebody else of a similar name, nothing."""
-    only = {"restrictions": [{"credentialDefinitionId": definition["definitionId"]}]}
     bob = api.hosts("Bob")
     bob.meets(api)
     bob.receives(api, definition, VALUES | {"name": "Zoë Examples"})
-    for holder in (api.met, bob):
-        made = api.post("/verifications/policy", policy(attribute("name", **only)))
-        answer(holder, made["verificationRequestUrl"])
+    asks_name(api, definition, api.met, bob)
     by_link(api, definition)
     offer = Credential.objects.filter(role="issuer").latest("pk")
     for path in (f"connections/{known.pk}", f"credentials/{offer.pk}"):
@@ -256,15 +261,11 @@ def test_of_many_the_newest_are_shown_with_ways_to_all(browser, url, known):
 def test_twelve_statements_are_enough_and_an_index_serves_each(
     browser, url, api, known, definition
 ):
-    only = {"restrictions": [{"credentialDefinitionId": definition["definitionId"]}]}
-    made = api.post("/verifications/policy", policy(attribute("name", **only)))
-    answer(api.met, made["verificationRequestUrl"])
+    asks_name(api, definition, api.met)
     offer, _ = by_link(api, definition)
     for path in (f"connections/{known.pk}", f"credentials/{offer.pk}"):
         read(browser, f"{url}/{path}/person")
-        with CaptureQueriesContext(
-            database,
-        ) as captured:
+        with CaptureQueriesContext(database) as captured:
             read(browser, f"{url}/{path}/person")
         reads = [one["sql"] for one in captured if one["sql"].startswith("SELECT")]
         assert len(reads) <= 12, "\n".join(reads)

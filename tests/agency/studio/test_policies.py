@@ -19,7 +19,7 @@ from agency.studio.policy_samples import example_value
 from connections.models import Connection
 from core.errors import Conflict
 from core.work import transactions
-from credentials.models import Credential, CredentialDefinition
+from credentials.models import Credential
 from tenants.models import AuditEntry
 from tests.agency.studio.conftest import read
 from tests.support.policies import attribute, policy, predicate
@@ -60,13 +60,6 @@ WHOLE = policy(
     predicates=[predicate("age", ">=", -5, **OLD)],
     revocationRequirement=VALID_AT,
 )
-
-
-@step
-def definition(faber):
-    body = {"name": "Degree", "claims": {"year": {"type": "integer"}}}
-    faber.defines("name", "year", **body)
-    return CredentialDefinition.objects.get()
 
 
 def build(browser, url, **fields):

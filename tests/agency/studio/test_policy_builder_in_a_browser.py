@@ -4,18 +4,11 @@ import json
 
 import pytest
 
-from credentials.models import CredentialDefinition
 from tests.agency.studio.test_policies import WHOLE
 from tests.support.chromium import MARKS
 from verifications.models import VerificationPolicy
 
 pytestmark = MARKS
-
-
-@pytest.fixture
-def definition(api):
-    api.defines("name", "year", name="Degree")
-    return CredentialDefinition.objects.get()
 
 
 def press(tab, do):

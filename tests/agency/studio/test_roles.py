@@ -37,10 +37,9 @@ ROUTES = {
         events event webhooks webhook delivery members webvh_did trust
     """,
     (READ, "GET POST"): "leave",
-    (
-        OPERATE,
-        "GET",
-    ): "bulk_result bulk_workbook bulk_print recipients chat_live credential_sheet",
+    (OPERATE, "GET"): """
+        bulk_result bulk_workbook bulk_print recipients chat_live credential_sheet
+    """,
     (OPERATE, "POST"): """
         connection_resend credential_resend verification_resend
         connection_reveal accept_connection ping_connection rotate_connection

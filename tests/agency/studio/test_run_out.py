@@ -59,16 +59,10 @@ def test_the_filter_finds_those_that_have_run_out(browser, url, paula):
 
 
 def test_of_more_cards_than_are_looked_at_the_list_says_so(browser, url, paula):
-    with (
-        patch.object(lists, "LOOKED_AT_ONCE", 1),
-        patch.object(lists, "MAX_LOOKED", 1),
-    ):
+    with patch.multiple(lists, LOOKED_AT_ONCE=1, MAX_LOOKED=1):
         page = text(read(browser, f"{url}/credentials?state=Run+out"))
         assert "No credential matches of the newest 1 that were issued." in page
-    with (
-        patch.object(lists, "LOOKED_AT_ONCE", 1),
-        patch.object(lists, "MAX_LOOKED", 2),
-    ):
+    with patch.multiple(lists, LOOKED_AT_ONCE=1, MAX_LOOKED=2):
         page = read(browser, f"{url}/credentials?state=Run+out")
     assert "1 credential of the newest 2 that were issued" in text(page)
 

@@ -21,18 +21,10 @@ def stored(faber):
 
 
 @step
-def alice(faber):
-    alice = faber.hosts("Alice")
-    alice.meets(faber)
-    return alice
-
-
-@step
-def refused(faber, alice, stored):
+def refused(faber, met, stored):
     """Alice had nothing to show."""
-    where = f"/verifications/policy/{stored}/connections/{alice.known_as(faber)}"
-    faber.put(where)
-    alice.auto_selects()
+    faber.put(f"/verifications/policy/{stored}/connections/{met.connection_id}")
+    met.auto_selects()
     return asked().get()
 
 

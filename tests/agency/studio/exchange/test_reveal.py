@@ -157,10 +157,13 @@ def test_the_verdict_stands_on_top_with_a_button_for_the_values(browser, faber, 
     assert "less than 2023" in page and 'id="id_reason"' not in page, "only proven"
 
 
-def test_a_request_that_was_declined_has_a_cross_and_no_form(browser, faber):
-    alice = faber.hosts("Alice")
-    alice.meets(faber)
-    faber.asks(alice, **POLICY)
+@step
+def asked(faber, met):
+    """Alice is asked for what she has not."""
+    faber.asks(met, **POLICY)
+
+
+def test_a_request_that_was_declined_has_a_cross_and_no_form(browser, asked):
     Verification.objects.get(role="prover").decline("I have none.")
     row = Verification.objects.get(role="verifier")
     page = text(browser.get(url_of(row)))
@@ -174,26 +177,20 @@ def test_a_request_that_was_declined_has_a_cross_and_no_form(browser, faber):
     assert AuditEntry.objects.get(action="values.revealed").reason == REASON
 
 
-def test_a_known_reason_is_in_our_words_with_nothing_to_reveal(browser, faber):
-    alice = faber.hosts("Alice")
-    alice.meets(faber)
-    faber.asks(alice, **POLICY)
+def test_a_known_reason_is_in_our_words_with_nothing_to_reveal(browser, asked):
     Verification.objects.get(role="prover").decline("no_card_fits")
     page = text(browser.get(url_of(Verification.objects.get(role="verifier"))))
     assert "The wallet has no card that fits." in page
     assert 'id="id_reason"' not in page
 
 
-@pytest.mark.parametrize("code", ["I have none.", "e.p.none"])
-def test_a_code_of_no_list_is_free_text(browser, faber, code):
-    alice = faber.hosts("Alice")
-    alice.meets(faber)
-    faber.asks(alice, **POLICY)
+def test_a_code_of_no_list_is_free_text(browser, asked):
     row = Verification.objects.get(role="verifier")
-    Verification.objects.update(state="Rejected", problem=code)
-    page = text(browser.get(url_of(row)))
-    assert UNKNOWN in page and code not in page
-    assert code in text(browser.send(f"{url_of(row)}/reveal", reason=REASON))
+    for code in ("I have none.", "e.p.none"):
+        Verification.objects.update(state="Rejected", problem=code)
+        page = text(browser.get(url_of(row)))
+        assert UNKNOWN in page and code not in page
+        assert code in text(browser.send(f"{url_of(row)}/reveal", reason=REASON))
 
 
 def test_so_is_one_that_refuses_a_handshake(browser, walk):
