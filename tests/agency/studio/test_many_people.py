@@ -15,12 +15,12 @@ from bench import people
 from tests.agency.pages.test_routes import BOUNDS, HTML, MAX_QUERIES
 
 pytestmark = pytest.mark.django_db(transaction=True)
-MANY = int(os.environ.get("PEOPLE_OF_PAGES", "2000"))
-MOST = 500  # rows that a statement may read of a table, with these limits of ours
+MANY = int(os.environ.get("PEOPLE_OF_PAGES", "4000"))
+MOST = 1000  # rows that a statement may read of a table, with these limits of ours
 LIMITS = (
-    (lists, "MAX_COUNTED", 100),
-    (lists, "MAX_FOUND", 100),
-    (list_search, "MAX_PEOPLE", 100),
+    (lists, "MAX_COUNTED", 200),
+    (lists, "MAX_FOUND", 200),
+    (list_search, "MAX_PEOPLE", 200),
 )
 LARGE = {
     "connections_connection", "connections_basicmessage", "credentials_credential",
