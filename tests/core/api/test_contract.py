@@ -57,10 +57,16 @@ HEALTH = ("/health", "/")
 def answers(world):
     """The answers by path, by the operation's name, from one world."""
     Credential.objects.filter(state="Proposed").delete()  # the clients know no such
-    return {
-        one.name: {path: call(one, path, world) for path in paths_to_call(one)}
-        for one in OPERATIONS
-    }
+    return {one.name: dict(answers_of(one, world)) for one in OPERATIONS}
+
+
+def answers_of(operation, world):
+    """By path. What is read is made once, and what is written before each write."""
+    made = None
+    for path in paths_to_call(operation):
+        if operation.method != "GET" or not made:
+            made = prepared(operation, world)
+        yield path, call(operation, path, made, world)
 
 
 # What the interface leaves open is answered where the original clients write no path.
@@ -90,13 +96,15 @@ def paths_to_call(operation):
     return {paths[-1]} if operation.answer else {paths[0], paths[-1]}
 
 
-def call(operation, path, world):
+def prepared(operation, world):
     try:
-        name = f"{operation.method} {operation.path}"
-        made = given(operation.client, name, world)
+        return given(operation.client, f"{operation.method} {operation.path}", world)
     except ApiError as error:
         error.add_note(f"while preparing {operation.name}")
         raise
+
+
+def call(operation, path, made, world):
     owner = world.provider if operation.client == "provider" else world.faber
     caller = made.caller or owner
     ids = {name: quote(value, safe="") for name, value in made.ids.items()}
