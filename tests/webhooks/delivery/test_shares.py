@@ -5,6 +5,7 @@ from collections import Counter
 from threading import Lock
 
 import pytest
+from django.db import transaction
 from django.utils import timezone
 
 from core.work.shares import Shares
@@ -38,8 +39,9 @@ def register(name, url):
 
 
 def send(webhook, count):
-    for _ in range(count):
-        send_example(webhook, "verification")
+    with transaction.atomic():
+        for _ in range(count):
+            send_example(webhook, "verification")
 
 
 class Meter:
