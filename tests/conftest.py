@@ -39,7 +39,7 @@ from tests.support import database, keys, outside_agent, servers
 from tests.support.people import Organization, Provider
 from tests.support.steps import restore_faber, step
 from tests.support.tools import is_judging
-from tests.support.world import World
+from tests.support.world import restore_world
 from webhooks.delivery import days_of_calls
 
 SLOW_FOLDERS = {"chaos", "devtools", "interop", "releases"}
@@ -231,7 +231,7 @@ def acme(transactional_db, stored_keys):
 
 
 # Faber and Alice with objects of every kind, and Acme with none.
-world = database.restored(World)
+world = database.restored(restore_world)
 
 
 @pytest.fixture

@@ -103,8 +103,8 @@ class Template:
 
 
 def restored(make: Callable[[], Any]) -> Any:
-    """A fixture: what a function makes of rows, once in a process (Template)."""
-    template = Template(make)
+    """A fixture: what a function, or a template, makes of rows once in a process."""
+    template = make if isinstance(make, Template) else Template(make)
 
     @pytest.fixture
     def rows(transactional_db: None, stored_keys: None) -> Any:

@@ -18,6 +18,7 @@ from credentials.bulk import issuing
 from credentials.models import Credential
 from tenants import vault
 from tests.factories import LoggedRequestFactory
+from tests.support.database import Template
 from tests.support.openid_wallet import OpenIdWallet
 from tests.support.outside_agent import Agent
 from tests.support.people import Organization, Provider
@@ -303,6 +304,9 @@ class World:
         link = build_invitation("Stranger", "", verkey, "https://else.example")
         text = base64.b64encode(json.dumps(link).encode()).decode()
         self.alice.accepts_invitation(text)
+
+
+restore_world = Template(World)
 
 
 def filled(path, ids):

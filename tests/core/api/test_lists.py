@@ -12,7 +12,7 @@ from tenants import vault
 from tests.core.api.lists import walk
 from tests.core.api.test_generated import PRIVATE, SCHEMAS
 from tests.support.database import Template
-from tests.support.world import World, caller, filled
+from tests.support.world import caller, filled, restore_world
 
 pytestmark = pytest.mark.django_db(transaction=True)
 WHOLE = {  # answered in one piece, and why that is little
@@ -55,7 +55,7 @@ class Lists:
 
 @Template
 def restore_lists():
-    lists = Lists(World())
+    lists = Lists(restore_world())
     lists.grow()
     return lists
 
