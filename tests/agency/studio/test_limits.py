@@ -61,7 +61,7 @@ def refusals(by):
     return registry.get_sample_value("agency_rate_refusals_total", {"by": by}) or 0
 
 
-def test_the_owner_gets_in_while_a_stranger_is_held():
+def test_the_owner_gets_in_while_a_stranger_is_held(nothing_is_rendered):
     assert {sign_in(PASSWORD, HOME).status_code for _ in range(7)} == {302}
     before = refusals("login_failed")
     assert statuses(7, STRANGE) == [200] * 5 + [429] * 2
@@ -79,7 +79,7 @@ def test_behind_a_proxy_each_address_counts_for_itself(settings, limits, number)
     assert through_the_proxy(PASSWORD, HOME).status_code == 302
 
 
-def test_without_a_proxy_nobody_chooses_an_address():
+def test_without_a_proxy_nobody_chooses_an_address(nothing_is_rendered):
     for number in range(5):
         sign_in("wrong guess", STRANGE, HTTP_X_FORWARDED_FOR=f"198.51.100.{number}")
     assert statuses(1, STRANGE, HTTP_X_FORWARDED_FOR=HOME) == [429]
@@ -93,14 +93,14 @@ def test_neither_another_host_nor_other_letters_give_more_tries(settings):
     assert statuses(1, STRANGE, email="FAY@Faber.example") == [429]
 
 
-def test_an_address_has_a_limit_over_all_accounts(settings):
+def test_an_address_has_a_limit_over_all_accounts(nothing_is_rendered):
     answers = [sign_in("a guess", STRANGE, email=f"p{n}@x.example") for n in range(21)]
     assert [one.status_code for one in answers] == [200] * 20 + [429]
     assert 50 <= int(answers[-1]["Retry-After"]) <= 60
     assert sign_in(PASSWORD, HOME).status_code == 302
 
 
-def test_refused_tries_use_up_nothing_of_an_address():
+def test_refused_tries_use_up_nothing_of_an_address(nothing_is_rendered):
     assert statuses(30, STRANGE)[5:] == [429] * 25
     assert statuses(1, STRANGE, email="other@faber.example") == [200]
 
@@ -260,7 +260,9 @@ def no_server(request, away):
     away(urls.get(request.param) or request.getfixturevalue("silent_server"))
 
 
-def test_without_the_server_each_process_counts_by_itself(no_server, caplog):
+def test_without_the_server_each_process_counts_by_itself(
+    no_server, caplog, nothing_is_rendered
+):
     started = time.monotonic()
     assert statuses(6, STRANGE) == [200] * 5 + [429]
     assert sign_in(PASSWORD, HOME).status_code == 302
