@@ -42,7 +42,7 @@ from webhooks.events.models import Event
 
 pytestmark = pytest.mark.django_db(transaction=True)
 Plan = dict[str, Any]
-ROWS = 3000
+ROWS = 1000
 NEW_ID = "gen_random_uuid()"
 
 
