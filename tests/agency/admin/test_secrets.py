@@ -119,10 +119,10 @@ def base64_of(data):
 
 
 def pages_of(model):
-    """The addresses of the list of a model, of its first two rows and of its last."""
+    """The addresses of the list of a model and of each of its rows."""
     base = f"/admin/{model._meta.label_lower.replace('.', '/')}/"
-    keys = list(model.objects.order_by("pk").values_list("pk", flat=True))
-    return [base, *(f"{base}{pk}/change/" for pk in {*keys[:2], *keys[-1:]})]
+    keys = model.objects.values_list("pk", flat=True)
+    return [base, *(f"{base}{pk}/change/" for pk in keys)]
 
 
 def pages_of_support():

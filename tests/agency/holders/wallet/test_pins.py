@@ -458,10 +458,10 @@ def test_who_may_not_try_takes_nothing_from_others_at_the_address(
 def test_many_holders_open_their_wallets_while_somebody_guesses(faber, monkeypatch):
     """Behind one address: half of them in their browsers, half in new ones."""
     monkeypatch.setattr(pins, "TURN_SECONDS", 0.05)
-    monkeypatch.setattr(pins, "OF_CROWD", 5)
-    known = [opens_wallet(faber, new_link(faber)) for _ in range(5)]
-    new = [visit(new_link(faber)) for _ in range(5)]
-    guessed = itertools.cycle([visit(new_link(faber)) for _ in range(4)])
+    monkeypatch.setattr(pins, "OF_CROWD", 10)
+    known = [opens_wallet(faber, new_link(faber)) for _ in range(12)]
+    new = [visit(new_link(faber)) for _ in range(12)]
+    guessed = itertools.cycle([visit(new_link(faber)) for _ in range(8)])
     for _ in range(pins.OF_CROWD):
         assert give(next(guessed), WRONG).status_code == 403
     waited = 0
