@@ -13,6 +13,7 @@ from tests.support.people import Organization
 
 # By the name of the module, and by that of the fixture.
 STEPS: dict[str, dict[str, Callable[..., Any]]] = defaultdict(dict)
+FIXTURES: dict[int, Callable[..., Any]] = {}  # by the ids of their fixtures
 TEMPLATES: dict[tuple[Callable[..., Any], ...], Template] = {}
 
 
@@ -26,6 +27,7 @@ def step(make: Callable[..., Any]) -> Any:
     def made(faber: Organization, **_: Any) -> Any:
         return getattr(faber, name)
 
+    FIXTURES[id(made)] = make
     return made
 
 
@@ -36,11 +38,16 @@ def found_faber() -> Organization:
 def restore_faber(
     request: pytest.FixtureRequest, found: Callable[[], Organization] = found_faber
 ) -> Organization:
-    """Faber, after the steps that the test asks for, of its file and its folders."""
+    """Faber, after the steps that the test asks for, of its file and its folders.
+
+    And of those that its file imports.
+    """
     parts = request.module.__name__.split(".")
     known: dict[str, Callable[..., Any]] = {}
     for depth in range(1, len(parts)):
         known |= STEPS[".".join([*parts[:depth], "conftest"])]
+    imported = (FIXTURES.get(id(found)) for found in vars(request.module).values())
+    known |= {make.__name__: make for make in imported if make}
     known |= STEPS[request.module.__name__]
     steps = tuple(made for name, made in known.items() if name in request.fixturenames)
     made = Template(partial(make_faber, found, *steps))
