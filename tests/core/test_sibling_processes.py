@@ -1,5 +1,6 @@
 """The share of a caller holds over all web processes of one server."""
 
+import asyncio
 import errno
 import os
 import shutil
@@ -11,8 +12,20 @@ import pytest
 from core.work import sibling_processes
 from core.work.fair_pool import RecentCallers
 from core.work.sibling_processes import NO_CALLS, Calls, SiblingProcesses
-from tests.core.test_fair_pool import Work, lane, settle
+from tests.core import test_fair_pool
+from tests.core.test_fair_pool import lane
 from tests.support.coroutines import in_a_loop
+
+
+async def settle():
+    """Until each process has read what the others wrote."""
+    await asyncio.sleep(0.05)
+
+
+class Work(test_fair_pool.Work):
+    async def settle(self):
+        await super().settle()
+        await settle()
 
 
 @pytest.fixture(autouse=True)
