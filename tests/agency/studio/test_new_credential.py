@@ -97,6 +97,7 @@ def test_the_preview_itself_is_what_is_offered(browser, page, api):
     assert "What the holder will see" in shown
     assert "year 2020" in text_of(answer)
     assert "To: <bdi>QR code or link" in shown
+    assert 'class="mark' not in shown, "nothing has ended"
     hidden = dict(re.findall(r'type="hidden" name="(\w+)" value="([^"]*)"', shown))
     assert not Credential.objects.exists()
     answer = browser.post(page, hidden | {"confirmed": "yes"})
