@@ -125,7 +125,9 @@ class Wallet(Record, NotedRow):
     @classmethod
     def of_organization(cls, tenant: Tenant) -> "Wallet":
         """Return the organization's own wallet, with this object as its `tenant`."""
-        wallet = cls.objects.get(tenant=tenant, is_organization=True)
+        wallet = _own_wallet.first(tenant.pk)
+        if wallet is None:
+            raise cls.DoesNotExist
         wallet.tenant = tenant
         return wallet
 
@@ -216,6 +218,11 @@ class Wallet(Record, NotedRow):
             connection.give_up()
         given_up = rows.model.objects.filter(pk__in=[row.pk for row in connections])
         given_up.update(left_at=timezone.now())
+
+
+_own_wallet = CompiledQuery(
+    lambda tenant: Wallet.objects.filter(tenant=tenant, is_organization=True), UUID
+)
 
 
 class Key(Record):
