@@ -150,7 +150,7 @@ class InboundMessageFactory(DjangoModelFactory):
 
     tenant = factory.SubFactory(TenantFactory)
     recipient_key = "key"
-    message_id = factory.Sequence(str)
+    message_id = factory.Sequence("message-{}".format)
     type = "x"
 
 
