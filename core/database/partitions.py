@@ -13,11 +13,12 @@ from datetime import UTC, date, datetime, timedelta
 from typing import NamedTuple
 from uuid import UUID
 
-from django.db import DatabaseError, connection, transaction
+from django.db import DatabaseError, OperationalError, connection, transaction
 from django.db.backends.base.schema import BaseDatabaseSchemaEditor
 from django.db.migrations.operations.base import Operation
 from django.db.migrations.state import ProjectState
 from psycopg.abc import Params
+from psycopg.errors import DeadlockDetected
 from psycopg.rows import TupleRow
 
 from core.database import clock
@@ -25,6 +26,7 @@ from core.database.uuids import smallest_uuid7, unix_milliseconds
 
 logger = logging.getLogger(__name__)
 DAYS_AHEAD = 14
+MAKE_TRIES = 3  # while others detach
 FEW_DAYS = 3  # ahead: nobody makes them any more
 # Of a table with rows, its partition reaches so far: until then `migrate` may be
 # repeated.
@@ -104,8 +106,18 @@ def make_days(table: str, since: datetime) -> None:
     but none from before `since`. Several processes may do it at once. Nobody waits who
     reads or writes.
     """
-    if not list_missing(table, since):
-        return
+    for tries_left in reversed(range(MAKE_TRIES)):
+        if not list_missing(table, since):
+            return
+        try:
+            make_missing(table, since)
+        except OperationalError as error:
+            # Two that detach and this one may wait for each other in a circle.
+            if not (tries_left and isinstance(error.__cause__, DeadlockDetected)):
+                raise
+
+
+def make_missing(table: str, since: datetime) -> None:
     with transaction.atomic(), connection.cursor() as cursor:
         # ATTACH takes the same one: it stops others who change the table, and no rows.
         cursor.execute(f"LOCK TABLE ONLY {table} IN SHARE UPDATE EXCLUSIVE MODE")

@@ -2,7 +2,7 @@
 
 import psycopg
 import pytest
-from django.db import IntegrityError, connection, transaction
+from django.db import IntegrityError, OperationalError, connection, transaction
 
 from core.database import partitions
 from tests.core.test_database import url_of_test
@@ -102,6 +102,24 @@ def test_several_may_drop_and_make_days_at_once(row, later):
     days_of_calls.drop_days()
     wanted = [table_of(days) for days in range(3, 34 + partitions.DAYS_AHEAD)]
     assert tables() == wanted
+
+
+def test_days_are_made_once_a_deadlock_with_those_who_drop_is_over(later, monkeypatch):
+    later(3)
+    make, deadlocks = partitions.make_missing, [0, 1, 1]
+
+    def make_missing(*given):
+        if deadlocks and deadlocks.pop():
+            execute("DO $$BEGIN RAISE deadlock_detected; END$$")
+        make(*given)
+
+    monkeypatch.setattr(partitions, "make_missing", make_missing)
+    days_of_calls.make_days()
+    assert tables()[-1] == table_of(3 + partitions.DAYS_AHEAD)
+    later(6)
+    deadlocks[:] = [1, 1, 1]
+    with pytest.raises(OperationalError):
+        days_of_calls.make_days()
 
 
 def test_nobody_waits_for_days_that_are_made_while_others_write(row, later, reader):
