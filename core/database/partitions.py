@@ -110,7 +110,7 @@ def make_days(table: str, since: datetime) -> None:
         if not list_missing(table, since):
             return
         try:
-            make_missing(table, since)
+            return make_missing(table, since)
         except OperationalError as error:
             # Two that detach and this one may wait for each other in a circle.
             if not (tries_left and isinstance(error.__cause__, DeadlockDetected)):
@@ -118,6 +118,7 @@ def make_days(table: str, since: datetime) -> None:
 
 
 def make_missing(table: str, since: datetime) -> None:
+    """Make them in one transaction, which may be the victim of a deadlock."""
     with transaction.atomic(), connection.cursor() as cursor:
         # ATTACH takes the same one: it stops others who change the table, and no rows.
         cursor.execute(f"LOCK TABLE ONLY {table} IN SHARE UPDATE EXCLUSIVE MODE")
