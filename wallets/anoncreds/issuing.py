@@ -241,18 +241,6 @@ def create_credential(
         ) from None
 
 
-def encode_values(values: Mapping[str, str]) -> dict[str, str]:
-    """Return the encodings of all values. Raises Invalid("invalid_values")."""
-    try:
-        if any("\0" in text for pair in values.items() for text in pair):
-            raise ValueError("NUL ends a C string, so the library would cut it")
-        return {name: encode_value(raw) for name, raw in values.items()}
-    except REFUSALS:
-        raise Invalid(
-            "invalid_values", "A name or a value is not valid text."
-        ) from None
-
-
 def process_credential(
     credential: Opaque,
     metadata: Opaque,
@@ -280,6 +268,18 @@ def process_credential(
         return processed.to_dict()
     except REFUSALS:
         raise PeerError("credential_refused", "The credential is not valid.") from None
+
+
+def encode_values(values: Mapping[str, str]) -> dict[str, str]:
+    """Return the encodings of all values. Raises Invalid("invalid_values")."""
+    try:
+        if any("\0" in text for pair in values.items() for text in pair):
+            raise ValueError("NUL ends a C string, so the library would cut it")
+        return {name: encode_value(raw) for name, raw in values.items()}
+    except REFUSALS:
+        raise Invalid(
+            "invalid_values", "A name or a value is not valid text."
+        ) from None
 
 
 def encode_value(raw: str) -> str:
