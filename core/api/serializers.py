@@ -97,11 +97,7 @@ class Contract(serializers.Serializer[Shown]):
                 members.append(Member(name, method, True, write))
                 continue
             if name in cls.sealed_members:
-                members.append(
-                    Member(
-                        name, lambda row, of=name: vault.unseal(row, of), False, write
-                    )
-                )
+                members.append(Member(name, _unsealer_of(name), False, write))
                 continue
             if write is str and not field.required:
                 write = _write_optional_text
@@ -160,6 +156,10 @@ def _writer_of(field: serializers.Field) -> Callable[[Any], object] | None:
         return str  # of a UUID, or of a member of TextChoices
     nested = field.child if isinstance(field, serializers.ListSerializer) else field
     return field.to_representation if isinstance(nested, Contract) else None
+
+
+def _unsealer_of(column: str) -> Callable[[vault.SealedRow], object]:
+    return lambda row: vault.unseal(row, column)
 
 
 def _write_optional_text(value: object) -> str | None:
