@@ -1,4 +1,7 @@
-"""Aries messages as JSON: types, threads, attachments (RFCs 0008, 0011, 0017)."""
+"""Aries messages as JSON: types, threads, attachments (RFCs 0008, 0011, 0017).
+
+And what a message to a wallet hosted here carries besides its JSON (PreparedResults).
+"""
 
 import base64
 import json

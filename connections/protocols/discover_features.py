@@ -49,10 +49,9 @@ def choose_format(
     """Return the format of a new exchange on a locked connection.
 
     version: the caller's choice, which comes before that of
-    Connection.message_format_for(). names: ids and
-    DIDs that the exchange is about. Those of did:webvh can be written in `anoncreds/*`
-    of version 2.0 alone: 409 `needs_version_2` if the peer has only 1.0, or that was
-    chosen.
+    Connection.message_format_for(). names: ids and DIDs that the exchange is about.
+    Those of did:webvh can be written in `anoncreds/*` of version 2.0 alone: 409
+    `needs_version_2` if the peer has only 1.0, or that was chosen.
 
     A peer that connected by connections/1.0 is asked what it supports before the first
     exchange whose version depends on it. Its answer is awaited for ANSWER_SECONDS,

@@ -1,11 +1,11 @@
 """SQL that Django builds once: hot statements are executed with new parameters only.
 
-What they return are rows made without Django's constructor (Row).
-
 Building the SQL of a query takes Django longer than PostgreSQL takes to execute it. A
 CompiledQuery keeps what Django's own compiler has made of a queryset; `insert_row` and
 `update_rows` keep theirs by model and columns. The results are those of the ORM:
 tests/core/test_compiled_sql.py compares each of them.
+
+A Row is made of what a statement returns without Django's constructor.
 """
 
 from collections.abc import Callable, Iterable, Mapping

@@ -24,8 +24,8 @@ class Grant(Record):
     that the wallet proves to have. Codes and tokens are random, so their digests tell
     nothing. transaction_code: what the holder was told besides, sealed. tries: how
     often it was guessed wrong. redeemed_at: when the code was exchanged for the token.
-    served_at: when the credential that was issued by hand was fetched. notified: the last
-    event of which the wallet has notified us.
+    served_at: when the credential that was issued by hand was fetched. notified: the
+    last event of which the wallet has notified us.
     """
 
     tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE)
