@@ -8,7 +8,7 @@ from django.db.models import F
 from connections import strangers
 from connections.exchange import OPEN_OF_STRANGER
 from connections.models import Connection, InboundMessage
-from connections.protocols import connections_1_0, handshakes
+from connections.protocols import connections_1_0, handshakes, public_dids
 from connections.tasks import forget_messages
 from connections.transport.request_turns import Turns
 from core.telemetry.metrics import registry
@@ -250,6 +250,14 @@ def test_one_address_takes_a_quarter_of_the_bucket_of_a_public_did(faber, settin
 
     assert statuses(MALLORY, 9) == [202] * 5 + [429] * 4
     assert statuses(ALICE, 5) == [202] * 5
+
+
+def test_a_crowd_behind_one_address_fits_into_that_quarter(club):
+    club.post("/tenants/publicDid")
+    key = Wallet.of_organization(club.tenant).public_key
+    place = strangers.origin_of(club.tenant.pk, SCHOOL)
+    for _ in range(50):
+        public_dids.limit_requests_to_did(key, place)
 
 
 def test_wallets_of_the_organization_are_no_strangers(club, public, settings):
