@@ -145,6 +145,7 @@ def test_another_state_leaves_the_request_open(acme, ask, held, subtests):
             assert_left_open(acme, asked, held.send_answer(state=state))
     without = held.encrypt({"vp_token": held.vp_token()})
     assert_left_open(acme, asked, held.send(response=without))
+    assert held.send_answer().status_code == 200
 
 
 def test_the_answer_to_another_request_leaves_it_open(acme, ask, held):
