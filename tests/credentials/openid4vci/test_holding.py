@@ -143,6 +143,7 @@ def test_of_two_wallets_at_once_one_takes_it(faber, alice, offers, transactional
     link, bob = offers()["link"], faber.hosts("Bob")
     answers = at_once(lambda: take(alice, link), lambda: take(bob, link))
     assert error_codes(answers) == ["offer_taken"]
+    assert_error(error_of(take, faber.hosts("Carol"), link), 409, "offer_taken")
     assert Credential.objects.filter(role="holder").count() == 1
 
 
