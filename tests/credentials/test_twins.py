@@ -67,6 +67,7 @@ def test_a_credential_of_a_twin_is_proven_until_it_is_revoked(
 
 def test_more_registries_of_a_twin_follow_below_its_did(faber, twin, alice):
     registries = RevocationRegistry.objects.filter(registry_id__startswith="did:")
+    assert registries.count() == 1
     registries.update(next_index=7)  # the last of its places that can be used
     for _ in range(2):
         alice.receives(faber, twin, VALUES)
