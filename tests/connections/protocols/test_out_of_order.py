@@ -117,7 +117,7 @@ def test_a_message_out_of_order_is_only_answered_once(row, any_phone):
         member = ATTACHED.get(kind.rpartition("/")[2])
         members = {member: [json_attachment("x", {"a": 1})]} if member else {}
         sent[kind] = phone.build(kind, str(uuid4()), **members)
-    for _ in "12":  # the second time nothing more is answered
+    for _ in range(2):  # the second time nothing more is answered
         for body in sent.values():
             assert phone.post(phone.pack(body)).status_code == 202
         queues.sweep()
