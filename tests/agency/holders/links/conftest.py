@@ -70,11 +70,6 @@ def answer(holder, link):
 
 
 @step
-def alice(faber):
-    return faber.hosts("Alice")
-
-
-@step
 def degree(faber):
     return faber.defines(*VALUES, name="Degree")
 

@@ -60,13 +60,13 @@ def newest_of(holder, model):
 
 
 @step
-def alice(faber):
-    return faber.hosts("Alice")
+def degree(faber):
+    return faber.defines(*VALUES, name="Degree")
 
 
 @step
-def degree(faber):
-    return faber.defines(*VALUES, name="Degree")
+def card(faber, alice, degree):
+    alice.receives(faber, degree, VALUES)
 
 
 @step

@@ -16,16 +16,10 @@ from tests.agency.holders.wallet.conftest import (
     wallet_of,
 )
 from tests.support.chromium import MARKS
-from tests.support.steps import step
 
 ARABIC = {"Accept-Language": "ar"}
 # Letters, what turns the direction of text, markup, and a picture.
 HOSTILE = '\u202eevil"><img src=x onerror=alert(1)>\U0001f480' + "W" * 166
-
-
-@step
-def card(faber, alice, degree):
-    alice.receives(faber, degree, VALUES)
 
 
 def kept_by(wallet):

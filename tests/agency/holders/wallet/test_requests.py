@@ -13,17 +13,11 @@ from tests.agency.holders.wallet.conftest import (
     refuses,
 )
 from tests.support.policies import attribute, predicate
-from tests.support.steps import step
 from verifications.models import Verification
 
 pytestmark = pytest.mark.django_db(transaction=True)
 NAME = attribute("name", policyName="Who")
 OLD = predicate("year", "<=", 2024)
-
-
-@step
-def card(faber, alice, degree):
-    alice.receives(faber, degree, VALUES)
 
 
 @pytest.fixture

@@ -69,11 +69,6 @@ def asked(faber):
     return makes_policy(faber)
 
 
-@step
-def card(faber, alice, degree):
-    alice.receives(faber, degree, VALUES)
-
-
 def test_the_question_waits_in_the_wallet_and_is_answered_there(
     wallet, card, alice, clerk, asked
 ):
@@ -85,9 +80,9 @@ def test_the_question_waits_in_the_wallet_and_is_answered_there(
     assert answer.status_code == 302
     assert WAITS in clerk.get(answer.url).text
     assert not Verification.objects.filter(role="prover").exists()
-    card = ShownCard.objects.get()
-    led = wallet.get(f"/w/show/{card.pk}")
-    to = f"/w/take/{card.request_token}"
+    shown = ShownCard.objects.get()
+    led = wallet.get(f"/w/show/{shown.pk}")
+    to = f"/w/take/{shown.request_token}"
     assert (led.status_code, led["HX-Redirect"]) == (204, to)
     assert to in wallet.get("/w/inbox").text
     assert VALUES["name"] in wallet.get(to).text
