@@ -21,7 +21,7 @@ OURS = [
 
 @pytest.fixture(scope="session", autouse=True)
 def records_are_registered():
-    """Else it is with the first request that they are."""
+    """Otherwise the first request does it, and a test before it sees no models."""
     autodiscover()
 
 

@@ -152,6 +152,7 @@ def test_an_action_needs_a_reason(operator, records, paula):
     for number, (name, (_, _, fields)) in enumerate(TABLE.items()):
         suit(name, records)
         before = snapshot(records)
+        # All forms have the same field: once for what it refuses.
         for reason in ("", "    ", "ok") if number == 0 else ("ok",):
             response = operator.send(path_of(name, records), reason=reason, **fields)
             assert response.status_code == 200, name

@@ -35,7 +35,7 @@ def soon():
 
 
 def expire():
-    """As if the hour of all links were over."""
+    """As if the time of all links were over."""
     past = timezone.now() - timedelta(seconds=1)
     Connection.objects.exclude(expires_at=None).update(expires_at=past)
     Connection.objects.exclude(expiry_due_at=None).update(expiry_due_at=past)
