@@ -130,8 +130,8 @@ def test_an_offer_or_proposal_told_again_changes_no_state(
     mine = alice.newest("connections")["connectionId"]
     policy = {"name": "P", "version": "1.0", "attributes": [{"policyName": "name"}]}
     alice.put(f"/verifications/propose/{mine}", policy)
-    before = states()
-    for connection, message in list(received_messages)[-2:]:
+    before, (offer, proposal) = states(), received_messages[-2:]
+    for connection, message in (offer, proposal):
         dispatch_again(connection, message)
     assert states() == before and len(before) == 4
 
