@@ -30,7 +30,7 @@ ANYWHERE = re.compile(
 WORDS = re.compile(
     "SET|LISTEN|PREPARE|DECLARE|advisory|WITH HOLD|set_config|TEMP", re.ASCII
 )
-CURSOR = re.compile(r"cursor\((?!\))")
+CURSOR = re.compile(r"chunked_cursor|cursor\((?!\))")
 # Of commands that an operator runs alone, with a connection of their own.
 ALONE = {
     # CREATE INDEX CONCURRENTLY has no transaction.
