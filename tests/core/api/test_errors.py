@@ -119,7 +119,7 @@ def test_a_connection_is_called_as_the_caller_chooses(faber):
         assert faber.get(path)["connectionId"] == chosen
         faber.delete(path)
         assert_error(error_of(faber.get, path), 404, "not_found")
-    chosen = "a%20b&c=d; 犬"
+    chosen = '+1 a%20b&c=d; 50 % "犬\\'
     alice, path = faber.hosts(), f"/connections/{quote(chosen)}"
     alice.accepts_invitation(faber.invites(connectionId=chosen)["invitationUrl"])
     assert faber.get(path)["state"] == "Connected"
