@@ -13,7 +13,8 @@ from tests.support.people import Organization
 
 # By the name of the module, and by that of the fixture.
 STEPS: dict[str, dict[str, Callable[..., Any]]] = defaultdict(dict)
-FIXTURES: dict[int, Callable[..., Any]] = {}  # by the ids of their fixtures
+# By the id of the fixture, which other files may import.
+FIXTURES: dict[int, Callable[..., Any]] = {}
 TEMPLATES: dict[tuple[Callable[..., Any], ...], Template] = {}
 
 
@@ -38,15 +39,16 @@ def found_faber() -> Organization:
 def restore_faber(
     request: pytest.FixtureRequest, found: Callable[[], Organization] = found_faber
 ) -> Organization:
-    """Faber, after the steps that the test asks for, of its file and its folders.
+    """Faber, after the steps that the test asks for.
 
-    And of those that its file imports.
+    These are steps of its folders, those that its file imports, and those of its file.
+    found: makes the organization before all steps.
     """
     parts = request.module.__name__.split(".")
     known: dict[str, Callable[..., Any]] = {}
     for depth in range(1, len(parts)):
         known |= STEPS[".".join([*parts[:depth], "conftest"])]
-    imported = (FIXTURES.get(id(found)) for found in vars(request.module).values())
+    imported = (FIXTURES.get(id(one)) for one in vars(request.module).values())
     known |= {make.__name__: make for make in imported if make}
     known |= STEPS[request.module.__name__]
     steps = tuple(made for name, made in known.items() if name in request.fixturenames)
