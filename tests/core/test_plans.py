@@ -368,7 +368,7 @@ def test_a_feed_from_the_start_reads_no_more_than_its_page(faber):
         found = explain("ANALYZE, BUFFERS", *statement)
         assert indexes_of(found, Event) == {"events_as_they_settle"}
         blocks = found["Shared Hit Blocks"] + found["Shared Read Blocks"]
-        assert blocks < 50, "of some 200; deleted rows of other tests count too"
+        assert blocks < 50, "of some 1,000; deleted rows of other tests count too"
 
 
 # By the table: the index that has its newest rows of one organization or webhook, and
