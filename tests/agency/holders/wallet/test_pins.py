@@ -52,7 +52,8 @@ def turns_pass(seconds):
     """As if so many seconds had passed for who takes turns."""
     server = rate_limits.redis_client()
     for key in server.keys(f"{rate_limits.KEY_PREFIX}pin_turns:*"):
-        server.set(key, float(server.get(key)) - seconds, keepttl=True)
+        left = server.pttl(key) - seconds * 1000
+        server.set(key, float(server.get(key)) - seconds, px=max(left, 1))
 
 
 def give(browser, pin):
