@@ -5,6 +5,7 @@ import socket
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from functools import cache
 from urllib.parse import urlsplit
 
 import pytest
@@ -25,10 +26,19 @@ ROUTES = (
 )
 
 
+@pytest.fixture(scope="module")
+def start():
+    """A function that starts the server once.
+
+    What it keeps in memory fits each test, whose rows of Faber are the same.
+    """
+    with ExitStack() as running:
+        yield cache(lambda: running.enter_context(serving("web", free_port())))
+
+
 @pytest.fixture
-def url(faber):
-    with serving("web", free_port()) as address:
-        yield address
+def url(faber, start):
+    return start()
 
 
 def open_socket(url):
