@@ -13,7 +13,7 @@ from core.net import callers
 from core.work import fair_pool
 from core.work.fair_pool import FairThreadPool, NoThreadFree, RecentCallers
 from core.work.sibling_processes import SiblingProcesses
-from tests.support.coroutines import in_a_loop
+from tests.support.coroutines import in_a_loop, until
 
 
 class Work:
@@ -51,8 +51,8 @@ class Work:
     async def settle(self):
         """Until each thread that the lane has given runs its call."""
         await settle()
-        while len(self.begun) - self.ended < self.lane.running.total() - self.others:
-            await asyncio.sleep(0.001)
+        given = lambda: self.lane.running.total() - self.others  # noqa: E731
+        await until(lambda: len(self.begun) - self.ended >= given())
 
 
 async def stays():
@@ -195,8 +195,7 @@ async def test_a_call_that_only_waits_keeps_no_other_of_its_caller_back():
             assert ended.wait(10)
 
     waiting = asyncio.create_task(threads.run("A", wait, stays))
-    while not threads.idle_by:
-        await asyncio.sleep(0.001)
+    await until(lambda: threads.idle_by)
     work.others = 1
     await work.call("A1", "A2")
     assert work.begun == ["A1"]

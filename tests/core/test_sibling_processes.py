@@ -1,10 +1,10 @@
 """The share of a caller holds over all web processes of one server."""
 
-import asyncio
 import errno
 import os
 import shutil
 import time
+from types import SimpleNamespace
 from unittest.mock import Mock
 
 import pytest
@@ -14,18 +14,14 @@ from core.work.fair_pool import RecentCallers
 from core.work.sibling_processes import NO_CALLS, Calls, SiblingProcesses
 from tests.core import test_fair_pool
 from tests.core.test_fair_pool import lane
-from tests.support.coroutines import in_a_loop
-
-
-async def settle():
-    """Until each process has read what the others wrote."""
-    await asyncio.sleep(0.05)
+from tests.support.coroutines import in_a_loop, until
 
 
 class Work(test_fair_pool.Work):
     async def settle(self):
+        """Until all has begun that may, by what the other process wrote."""
+        self.lane._look_again()
         await super().settle()
-        await settle()
 
 
 @pytest.fixture(autouse=True)
@@ -76,8 +72,7 @@ async def test_a_caller_runs_no_more_calls_in_two_processes_than_in_one(pools):
     await second.call("A2", "B1")
     assert (first.begun, second.begun) == (["A1"], ["B1"])
     await first.end("A1")
-    await settle()
-    assert second.begun == ["B1", "A2"]
+    await until(lambda: second.begun == ["B1", "A2"])
     await second.end("A2", "B1")
 
 
@@ -88,10 +83,11 @@ async def test_work_of_two_processes_takes_turns_in_order_of_arrival(pools):
     await second.call("A2")
     await first.call("A3")
     await first.end("A1")
-    assert (first.begun, second.begun) == (["A1"], ["A2"])
+    await until(lambda: second.begun == ["A2"])
+    await first.settle()
+    assert first.begun == ["A1"]
     await second.end("A2")
-    await settle()
-    assert first.begun == ["A1", "A3"]
+    await until(lambda: first.begun == ["A1", "A3"])
     await first.end("A3")
 
 
@@ -107,8 +103,7 @@ async def test_strangers_of_all_processes_share_what_organizations_leave_them(tw
     await second.call("B1", is_stranger=True)
     assert (first.begun, second.begun) == (["A1"], [])
     await first.end("A1")
-    await settle()
-    assert second.begun == ["B1"]
+    await until(lambda: second.begun == ["B1"])
     await second.end("B1")
 
 
@@ -148,9 +143,8 @@ def test_a_process_that_ended_counts_no_more_and_its_file_goes(
 
 def test_a_process_that_was_idle_for_long_is_known_again(two, monkeypatch, tmp_path):
     first, second = two
-    monkeypatch.setattr(sibling_processes, "STALE_SECONDS", 0.1)
-    monkeypatch.setattr(sibling_processes, "REMOVE_SECONDS", 0.1)
-    time.sleep(0.2)
+    later = lambda: time.monotonic() + sibling_processes.REMOVE_SECONDS  # noqa: E731
+    monkeypatch.setattr(sibling_processes, "time", SimpleNamespace(monotonic=later))
     second.write()
     assert second.calls_of("A") == NO_CALLS
     assert len(list(tmp_path.iterdir())) == 1

@@ -6,13 +6,13 @@ import pytest
 
 from agency.server import web as server
 from agency.server.web import DIDCOMM, DjangoResponse, WebApplication
-from tests.support.coroutines import in_a_loop
+from tests.support.coroutines import in_a_loop, until
 
 HELD = server.MAX_HELD_PER_ADDRESS
 
 
 async def answers(web, path, *addresses):
-    """Ask once from each address. Return a task for each."""
+    """Ask once from each address. Return a task for each, answered or held."""
 
     async def ask(address):
         async def receive():
@@ -26,7 +26,8 @@ async def answers(web, path, *addresses):
         await web(scope, receive, send)
 
     tasks = [asyncio.create_task(ask(address)) for address in addresses]
-    await asyncio.sleep(0.3)
+    answered = lambda: sum(task.done() for task in tasks)  # noqa: E731
+    await until(lambda: answered() + web.held.total() == len(tasks))
     return tasks
 
 

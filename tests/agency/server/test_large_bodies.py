@@ -5,6 +5,7 @@ import threading
 from unittest.mock import AsyncMock
 
 from agency.server.web import DjangoResponse, RequestRefused, WebApplication
+from tests.support.coroutines import until
 
 BODY = b"x" * 9_000_000
 SCOPE = {
@@ -41,8 +42,12 @@ def send_many(*addresses):
     async def run():
         web = WebApplication()
         web.django.handle_request = handle
-        asyncio.get_running_loop().call_later(1, may_end.set)
-        found = await asyncio.gather(*(send_one(web, one) for one in addresses))
+        tasks = [asyncio.create_task(send_one(web, one)) for one in addresses]
+        refused = lambda: sum(task.done() for task in tasks)  # noqa: E731
+        taken = lambda: web.large_bytes.total() // len(BODY)  # noqa: E731
+        await until(lambda: refused() + taken() == len(tasks))
+        may_end.set()
+        found = await asyncio.gather(*tasks)
         assert not web.large_bytes
         return found
 

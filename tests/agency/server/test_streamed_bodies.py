@@ -4,7 +4,7 @@ import asyncio
 import threading
 
 from agency.server.web import DjangoResponse, WebApplication
-from tests.support.coroutines import in_a_loop
+from tests.support.coroutines import in_a_loop, until
 
 
 def sending(web, chunks, receive, caller):
@@ -33,9 +33,9 @@ async def test_each_part_takes_its_turn_among_the_callers():
     busy = [
         sending(web, slow_chunks(), stay, "busy") for _ in range(2 * web.quick.free)
     ]
-    await asyncio.sleep(0.1)
+    await until(lambda: len(web.quick.waiting) == web.quick.fair_share * 2)
     other = asyncio.create_task(web.quick.run("other", lambda: "done", stay))
-    await asyncio.sleep(0.1)
+    await until(lambda: "other" in web.quick.waiting_by)
     part_is_read.release()
     try:
         assert await asyncio.wait_for(asyncio.shield(other), 5) == "done"
