@@ -29,8 +29,9 @@ TIMES = [link["timestamp"] for link in BY_ID[IDS["registry"]]["links"]]
 
 
 @pytest.fixture
-def host(tmp_path, settings, monkeypatch):
-    host = Host(tmp_path, settings, monkeypatch)
+def host(tmp_path_factory, settings, monkeypatch):
+    # Not in the storage, whose files are restored with the organizations.
+    host = Host(tmp_path_factory.mktemp("host"), settings, monkeypatch)
     host.shows_vectors()
     yield host
     host.server.stop()
