@@ -35,7 +35,8 @@ from core.database.prepared_statements import (
 from core.version import __version__
 from tests.support.database import END_OTHER_SESSIONS
 from tests.support.paths import ROOT
-from tests.support.processes import eventually, same_server
+from tests.support.processes import same_server
+from tests.support.races import wait_until
 
 CHECK_AFTER_SECONDS = "core.database.pool.CHECK_AFTER_SECONDS"
 OURS = f"agency/{__version__}"
@@ -167,7 +168,7 @@ def test_an_answer_that_does_not_come_is_a_lost_connection(
 ):
     connection.ensure_connection()
     assert connection.connection.response_timeout == 35, "longer than a statement"
-    monkeypatch.setattr(connection.connection, "response_timeout", 0.2)
+    monkeypatch.setattr(connection.connection, "response_timeout", 0.05)
     with pytest.raises(OperationalError, match="no response in time") as caught:
         connection.cursor().execute("SELECT pg_sleep(5)")
     assert is_outage(caught.value)
@@ -186,7 +187,7 @@ def lend_three(pool):
     for one in lent:
         pool.putconn(one)
     # They return in another thread.
-    eventually(lambda: pool.get_stats()["pool_available"] >= 3)
+    wait_until(lambda: pool.get_stats()["pool_available"] >= 3)
     return lent
 
 
@@ -271,16 +272,16 @@ def test_dead_connections_are_replaced_before_the_statement_is_tried_again(check
 def test_a_check_that_gets_no_response_is_tried_with_the_usual_time(
     checks, monkeypatch
 ):
-    monkeypatch.setattr(base, "CHECK_TIMEOUT_SECONDS", 0.2)
+    monkeypatch.setattr(base, "CHECK_TIMEOUT_SECONDS", 0.05)
     tried = []
 
     def slow():
         connection.ensure_connection()
         tried.append(connection.connection.response_timeout)
-        fetch_rows("SELECT pg_sleep(0.5)", [])
+        fetch_rows("SELECT pg_sleep(0.15)", [])
 
     run_as_check(slow)
-    assert tried == [0.2, 35]
+    assert tried == [0.05, 35]
     assert connection.connection.response_timeout == 35
 
 

@@ -30,10 +30,14 @@ if os.environ.get(servers.POOLER):
     # Behind a pooler no event is written before the timeline of the server is recorded.
     KEPT.add("webhooks_feedswitch")
 
-END_OTHER_SESSIONS = (  # of the current database
-    "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity "
-    "WHERE datname = current_database() AND pid <> pg_backend_pid()"
-)
+# Of the current database: all are told before the first is waited for.
+END_OTHER_SESSIONS = """
+WITH told AS (
+    SELECT array_agg(pid) AS pids, count(pg_terminate_backend(pid))
+    FROM pg_stat_activity
+    WHERE datname = current_database() AND pid <> pg_backend_pid()
+) SELECT pg_terminate_backend(pid, 5000) FROM told, unnest(pids) AS pid
+"""
 
 
 def clear(_: Any = None) -> None:
