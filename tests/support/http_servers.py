@@ -20,6 +20,14 @@ class Call(BaseHTTPRequestHandler):
     def read(self) -> bytes:
         return self.rfile.read(int(self.headers["Content-Length"] or 0))
 
+    def is_left(self, seconds: float = 5) -> bool:
+        """Wait until the caller has given up. False if it waits for longer."""
+        self.connection.settimeout(seconds)
+        try:
+            return not self.rfile.read(1)
+        except TimeoutError:
+            return False
+
     def answer(self, status: int = 200, body: bytes = b"", **headers: str) -> None:
         """headers: names with underscores in place of hyphens."""
         self.send_response(status)
