@@ -261,12 +261,11 @@ def no_server(request, away):
 
 
 def test_without_the_server_each_process_counts_by_itself(
-    no_server, caplog, nothing_is_rendered
+    no_server, caplog, nothing_is_rendered, monkeypatch
 ):
-    started = time.monotonic()
+    monkeypatch.setattr(rate_limits, "PAUSE_SECONDS", 3600)
     assert statuses(6, STRANGE) == [200] * 5 + [429]
     assert sign_in(PASSWORD, HOME).status_code == 302
-    assert time.monotonic() - started < rate_limits.PAUSE_SECONDS
     told = [one for one in caplog.records if "broker is out of reach" in one.message]
     assert len(told) == 1
 
