@@ -190,9 +190,10 @@ def test_stopped_and_started_again_it_goes_on_with_the_same_secret(
 ):
     with listens(faber) as listener:
         listener.says("Ctrl-C stops.")
+        begun = listener.state.read_text()
         faber.invites(connectionId="before")
         wait_for(lambda: objects(local) == ["before"], listener.output.read_text)
-        time.sleep(0.2)  # it notes its place after the answer
+        wait_for(lambda: listener.state.read_text() != begun)
     assert stat.S_IMODE(listener.state.stat().st_mode) == 0o600
     faber.invites(connectionId="meanwhile")
     with listens(faber) as again:

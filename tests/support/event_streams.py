@@ -6,7 +6,6 @@ import os
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -17,7 +16,7 @@ from django.db import connection
 from agency.ops.healthcheck import probe_health
 from tenants import vault
 from tests.support.paths import ROOT
-from tests.support.processes import same_server
+from tests.support.processes import eventually, same_server
 
 SERVERS = {
     "web": "--interface asginl --loop asyncio --no-ws agency.web:application",
@@ -53,11 +52,8 @@ def serving(name: str, port: int, **settings: str) -> Iterator[str]:
     server = subprocess.Popen(command, env=os.environ | given | settings, cwd=ROOT)
     try:
         address = f"http://127.0.0.1:{port}"
-        for _ in range(300):
-            if probe_health(port, address):
-                break
-            assert server.poll() is None
-            time.sleep(0.1)
+        eventually(lambda: server.poll() is not None or probe_health(port, address))
+        assert server.poll() is None
         yield address
     finally:
         server.terminate()

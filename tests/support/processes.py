@@ -119,5 +119,5 @@ def eventually(what: Callable[[], object], seconds: float = 30) -> None:
     while not what():
         now = time.monotonic()
         assert now < began + seconds, "it does not come to this"
-        time.sleep(max(0.1, now - asked))
+        time.sleep(max(0.02, now - asked))
         asked = time.monotonic()
