@@ -20,6 +20,7 @@ from agency.devtools.supervisor import read_procfile
 from tests.interop.peers.processes import Process, eventually, free_port
 from tests.support import people
 from tests.support.rounds import ROUNDS
+from tests.support.servers import OWN_DATABASE
 
 SERVICES = ("web", "worker", "deliver", "beat")
 
@@ -56,9 +57,13 @@ class Agency:
 
     def start(self) -> None:
         """Does not wait: see wait_until_ready()."""
+        is_own = os.environ[OWN_DATABASE]  # then what it names is migrated, and unused
+        migrated = urlsplit(os.environ["DATABASE_URL"]).path.strip("/")
         with self._server() as connection:
-            connection.execute(f"CREATE DATABASE {self.database}")
-        self.manage("migrate", "--no-input")
+            copied = f"TEMPLATE {migrated}" if is_own else ""
+            connection.execute(f"CREATE DATABASE {self.database} {copied}")
+        if not is_own:
+            self.manage("migrate", "--no-input")
         for name in SERVICES:
             self.services[name] = Process(
                 self._command(name), self.environment, self.folder / f"{name}.log"
