@@ -9,6 +9,7 @@ from itertools import count
 
 import pytest
 import requests
+from django.test import override_settings
 from indy_vdr import ledger
 
 from agency.command_line import processes as product_processes
@@ -114,7 +115,7 @@ def test_three_of_four_validators_are_enough(faber, indy_pool):
 
 
 def test_with_two_of_four_a_definition_waits_and_is_finished_later(faber, indy_pool):
-    with indy_pool.without(3, 4):
+    with indy_pool.without(3, 4), override_settings(LEDGER_TIMEOUT=2):
         assert_error(error_of(defines, faber), 503, "ledger_unavailable")
     assert made() == [0, 0, 0] and faber.get("/definitions/credentials") == []
     [waiting] = Publication.objects.filter(kind="definition")
@@ -166,7 +167,7 @@ def test_with_two_of_four_a_revocation_waits_and_is_listed_later(faber, indy_poo
     alice = faber.hosts()
     alice.receives(faber, defines(faber), VALUES)
     path = f"/credentials/{faber.get('/credentials')[0]['credentialId']}"
-    with indy_pool.without(3, 4):
+    with indy_pool.without(3, 4), override_settings(LEDGER_TIMEOUT=2):
         assert_error(error_of(faber.delete, path), 503, "ledger_unavailable")
     assert faber.get(path)["state"] == "Revoked"
     assert alice.newest("credentials")["state"] == "Issued"
