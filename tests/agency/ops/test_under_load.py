@@ -113,8 +113,10 @@ def world(here, receivers):
 def writers(here, world):
     """Clients that write, and have some offers already."""
     writers = Writers(world, here.url, PARTS)
-    writers.start(PAUSE)
+    writers.start()
     eventually(lambda: writers.steps()["offer"] > 2, PATIENCE)
+    for pair in writers.pairs:
+        pair.pause = PAUSE
     yield writers
     writers.stop()
 
