@@ -12,6 +12,8 @@ from tenants.models import Membership, Tenant
 from tests.agency.pages.catalog import HOLDER, LONG, NO_PAGES, PAGES, html_routes
 from tests.agency.studio.conftest import person
 
+# The first test opens every page, which a busy machine does in minutes.
+pytestmark = pytest.mark.timeout(600)
 MAX_QUERIES = 12
 # One statement for each figure or kind of record, with a bound of time of its own.
 BOUNDS = ("BEGIN", "COMMIT", "SET LOCAL statement_timeout = 2000")
