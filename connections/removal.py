@@ -22,6 +22,7 @@ from connections.models import (
     SeenMessage,
 )
 from core.work import transactions
+from core.work.row_locks import lock_in_order
 from tenants.models import Erasure
 
 # Of each kind. With more, the rest is done after the call.
@@ -104,7 +105,6 @@ def detach_some(key: UUID) -> int:
     models: list[Any] = [OutboundMessage, *Exchange.__subclasses__()]
     for model in models:
         rows = model.objects.filter(connection=key)
-        keys = list(rows.values_list("pk", flat=True)[:ROWS_AT_ONCE])
-        if keys:
+        if keys := lock_in_order(rows, ROWS_AT_ONCE):
             return rows.filter(pk__in=keys).update(connection=None)
     return 0

@@ -26,6 +26,7 @@ from core.errors import OrganizationFrozen
 from core.valkey import rate_limits
 from core.work import network_reads, transactions
 from core.work.retention import BATCH_ROWS, BatchBudget, days_ago
+from core.work.row_locks import update_unlocked
 from tenants import quotas, vault
 from wallets.models import Key
 
@@ -147,7 +148,8 @@ def forget_origins() -> int:
     budget, forgotten = BatchBudget(), 0
     while budget.take_batch():
         keys = list(rows.order_by("pk").values_list("pk", flat=True)[:BATCH_ROWS])
-        if not keys:
+        done = update_unlocked(rows.filter(pk__in=keys), stranger=F("pk"))
+        if not done:
             break
-        forgotten += rows.filter(pk__in=keys).update(stranger=F("pk"))
+        forgotten += done
     return forgotten

@@ -6,6 +6,7 @@ from django.db.models import Q
 
 from connections.models import Connection
 from core.work import transactions
+from core.work.row_locks import lock_in_order
 from credentials.models.credential import Credential
 from credentials.revocation import publish_before_deletion
 from wallets.models import Wallet
@@ -63,6 +64,7 @@ def purge_credentials(wallet: Wallet, definition_id: str) -> None:
             Connection.objects.filter(connectionless=True, credential__in=credentials)
         )
         Connection.lock_all(connections)
+        lock_in_order(credentials)
         for connection in connections:
             connection.remove()
         credentials.delete()

@@ -64,14 +64,15 @@ def change_holder(
     """Change how it answers from now on, also what has waited for its delay.
 
     In one transaction with the audit entry, which names no holder: so `name` is not in
-    its details. by: the request or the actor, for the audit log.
+    its details. It changes the wallet first, as remove_holder() does. by: the request
+    or the actor, for the audit log.
     """
     changes: Columns = {"behaviour": behaviour, "delay_seconds": delay_seconds}
     details = audit.describe_changes(holder, changes)
     now = timezone.now()
+    Wallet.objects.filter(pk=holder.wallet_id).update(owner_name=name, updated_at=now)
     SimulatedHolder.objects.filter(pk=holder.pk).update(**changes, updated_at=now)
     audit.record("simulated_holder.changed", holder, by=by, **details)
-    Wallet.objects.filter(pk=holder.wallet_id).update(owner_name=name, updated_at=now)
 
 
 @transactions.atomic()

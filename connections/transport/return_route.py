@@ -15,6 +15,7 @@ from connections.messaging.envelopes import pack_message
 from connections.messaging.models import OutboundMessage
 from connections.transport import completion
 from core.work import transactions
+from core.work.row_locks import update_unlocked
 
 # How long the sender of the same message gets the same reply again.
 REPLY_RETENTION = timedelta(days=7)
@@ -81,4 +82,4 @@ def forget_old_replies() -> int:
     """Erase handed-over replies older than REPLY_RETENTION. Return how many."""
     before = timezone.now() - REPLY_RETENTION
     handed = OutboundMessage.objects.filter(~Q(handed_to=""), created_at__lt=before)
-    return handed.update(handed_to="", envelope=None)
+    return update_unlocked(handed, handed_to="", envelope=None)

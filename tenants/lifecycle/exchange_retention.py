@@ -83,22 +83,23 @@ def delete_values(tenant: Tenant, rows: QuerySet[Any], budget: BatchBudget) -> i
         has_values |= Q(**{f"{column}__isnull": False})
     rows = rows.filter(has_values).values_list("pk", flat=True)
     done = 0
-    while budget.take_batch() and (keys := list(rows[:BATCH_ROWS])):
+    while budget.take_batch() and rows.exists():
         with transactions.atomic():
             # So that nobody fills in meanwhile what finds them: name_filling.py.
             # If there is no key yet, whoever makes one waits for this one.
             key = NameKey.of(tenant.pk)
             list(NameKey.objects.select_for_update().filter(pk=key.pk))
+            # What somebody has locked, with others perhaps, is left to the next run.
+            free = rows.select_for_update(skip_locked=True, no_key=True)
+            keys = list(free[:BATCH_ROWS])
             emptied = rows.model.objects.filter(pk__in=keys)
-            done += emptied.exclude(state__in=rows.model.OPEN).update(
-                **dict.fromkeys(columns)
-            )
+            done += emptied.update(**dict.fromkeys(columns))
             if rows.model is Credential:
-                ended = emptied.filter(recipient_name=None)
-                NameDigests.objects.filter(credential__in=ended).delete()
+                NameDigests.objects.filter(credential__in=keys).delete()
             else:
-                ended = emptied.filter(proof=None)
-                CheckDigests.objects.filter(verification__in=ended).delete()
+                CheckDigests.objects.filter(verification__in=keys).delete()
+        if not keys:
+            break
         time.sleep(retention.PAUSE_SECONDS)
     return done
 

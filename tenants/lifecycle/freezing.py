@@ -21,6 +21,7 @@ from connections.models import InboundMessage, OutboundMessage
 from core.database import clock
 from core.work import transactions
 from core.work.leases import QueuedJob
+from core.work.row_locks import update_unlocked
 from credentials.models import Bulk, Mailing, Publication
 from sandbox.models import SimulatedAnswer
 from tenants import audit
@@ -107,10 +108,10 @@ def require_movable(tenant: Tenant) -> None:
 
 
 def hold_rows(model: type[QueuedJob], tenant: Tenant) -> None:
-    """Hold the pending rows. One that a worker has claimed is left to it."""
+    """Hold the pending rows. One that a worker has claimed or locked is left to it."""
     free = Q(lease_until=None) | Q(lease_until__lt=Now())
     held = waiting_rows(model, [tenant]).filter(free)
-    held.update(due_at=F("due_at") + timedelta(days=HELD_DAYS))
+    update_unlocked(held, due_at=F("due_at") + timedelta(days=HELD_DAYS))
 
 
 def release_rows(tenant: Tenant) -> None:

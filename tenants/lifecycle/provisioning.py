@@ -16,6 +16,7 @@ from connections.models import Connection
 from core.database.columns import Columns, ColumnValue
 from core.errors import Conflict, Invalid, PeerError
 from core.work import transactions
+from core.work.row_locks import lock_in_order
 from credentials import name_filling, publishing
 from credentials.ledgers import ledger_of
 from credentials.ledgers.webvh import own_did
@@ -230,16 +231,19 @@ def remove_organization(tenant: Tenant, by: audit.Who, *, reason: str = "") -> N
     few = wallets.select_for_update(no_key=True)[: MAX_WALLETS_LOCKED + 1]
     if len(few) <= MAX_WALLETS_LOCKED:
         Wallet.end_if_few(Connection.objects.filter(tenant=tenant))
+    definitions = CredentialDefinition.objects.filter(tenant=tenant)
     if WebvhDid.objects.filter(tenant=tenant, next_key__isnull=False).exists():
+        lock_in_order(definitions)  # before the DID, as who publishes a registry does
         own_did.end(tenant)  # while its keys can be read
     signer = last_documents.read_signer(tenant)
+    lock_in_order(Webhook.objects.filter(tenant=tenant))
     for model in OF_ORGANIZATION:
         model._default_manager.filter(tenant=tenant).delete()
     jobs = Publication.objects.filter(tenant=tenant)
     jobs.filter(status=Publication.Status.PENDING).delete()
     now = timezone.now()
     CredentialDefinition.keep_twins_of(tenant)
-    CredentialDefinition.objects.filter(tenant=tenant).update(deleted_at=now)
+    definitions.update(deleted_at=now)
     # Takes the full lock. Until here, other processes may insert rows that refer to the
     # organization, for connections that they have locked.
     row.update(deleted_at=now, public_id=uuid7())

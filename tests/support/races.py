@@ -77,6 +77,32 @@ def during(first: Callable[[], Any], second: Callable[[], Any]) -> list[Any]:
     return threads([slow, quick])
 
 
+def while_locked(
+    holds: Callable[[], Any],
+    waits: Callable[[], Any],
+    then: Callable[[], Any] = lambda: None,
+) -> Any:
+    """Run one function in a transaction, and another that waits for its locks.
+
+    then: the rest of the first, once the second waits. Return the second's result. If
+    the second has locked what the rest needs, PostgreSQL ends either: OperationalError.
+    """
+    locked = Event()
+
+    def first() -> None:
+        with transactions.atomic():
+            holds()
+            locked.set()
+            wait_until(is_waited_for)
+            then()
+
+    def second() -> Any:
+        assert locked.wait(PATIENCE)
+        return waits()
+
+    return at_once(first, second)[1]
+
+
 def threads(calls: list[Callable[[], Any]]) -> list[Any]:
     connections.close_all()
     with ThreadPoolExecutor(len(calls)) as pool:

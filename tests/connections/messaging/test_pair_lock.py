@@ -1,7 +1,5 @@
 """The lock of a connection: both rows, in one order, before anything changes."""
 
-from threading import Event as Signal
-
 import pytest
 from django.db import OperationalError
 from django.db import connection as database
@@ -14,7 +12,7 @@ from core.work import transactions
 from credentials.models import Credential
 from tests.core.test_plans import NEW_ID, explain, multiply, nodes
 from tests.support import queues
-from tests.support.races import PATIENCE, at_once, elsewhere, is_waited_for, wait_until
+from tests.support.races import elsewhere, while_locked
 from tests.support.walks import received
 from wallets.models import Key, Wallet
 
@@ -50,27 +48,6 @@ def is_free(pk, **lock):
         return True
 
     return elsewhere(lock_it)
-
-
-def while_locked(holds, waits, then=lambda: None):
-    """Run one function in a transaction, and another that waits for its locks.
-
-    then: the rest of the first, once the second waits. Returns the second's result.
-    """
-    locked = Signal()
-
-    def first():
-        with transactions.atomic():
-            holds()
-            locked.set()
-            wait_until(is_waited_for)
-            then()
-
-    def second():
-        assert locked.wait(PATIENCE)
-        return waits()
-
-    return at_once(first, second)[1]
 
 
 @either_side

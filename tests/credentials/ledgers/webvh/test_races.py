@@ -9,8 +9,15 @@ from django.utils import timezone
 
 from core.work import transactions
 from credentials.ledgers.webvh import encoding, own_did, own_log
-from credentials.models import Credential, StatusList, WebvhDid
+from credentials.models import (
+    Credential,
+    CredentialDefinition,
+    StatusList,
+    WebvhDid,
+)
 from credentials.tasks import rotate_webvh_keys
+from tenants import audit
+from tenants.lifecycle.provisioning import remove_organization
 from tests.credentials.ledgers.webvh.conftest import VALUES
 from tests.support.own_webvh import read_all, read_log, row_of
 from tests.support.races import (
@@ -21,6 +28,7 @@ from tests.support.races import (
     is_waited_for,
     threads,
     wait_until,
+    while_locked,
 )
 
 AT_ONCE = 4
@@ -205,3 +213,14 @@ def test_of_two_ends_the_second_is_told(faber, badge):
     done = overlapping(partial(own_did.end, faber.tenant, True), partial(end, faber))
     assert error_codes(done) == ["did_ended"]
     assert read_log(faber).is_deactivated
+
+
+def test_a_registry_is_published_while_the_organization_is_deleted(faber, badge):
+    """Who makes one has locked the definition, and locks the DID next."""
+    rows = CredentialDefinition.objects.select_for_update(no_key=True)
+    while_locked(
+        rows.get,
+        partial(remove_organization, faber.tenant, audit.SYSTEM),
+        partial(own_did.lock_live, tenant=faber.tenant),
+    )
+    assert row_of(faber).state != "Active"
