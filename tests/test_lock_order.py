@@ -3,6 +3,7 @@
 The order is in docs/architecture.md.
 """
 
+import json
 from datetime import timedelta
 from functools import partial
 
@@ -11,6 +12,7 @@ from django.utils import timezone
 
 from connections import removal, strangers
 from connections.models import Connection, OutboundMessage
+from connections.protocols import handshakes, out_of_band
 from connections.transport import return_route
 from core.work import transactions
 from credentials.models import Credential
@@ -83,6 +85,18 @@ def test_a_simulated_holder_is_changed_after_its_wallet():
     beside(change, holder.wallet, holder)
     holder.refresh_from_db()
     assert (holder.behaviour, holder.wallet.owner_name) == ("decline", "Max")
+
+
+def test_a_connection_is_locked_with_the_invitation_that_it_is_used_for(faber):
+    options = out_of_band.OutOfBandOptions(is_lasting=True)
+    wallet = Wallet.of_organization(faber.tenant)
+    former, latter = (handshakes.invite(wallet, options=options) for _ in range(2))
+    alice = faber.hosts()
+    mine = alice.accepts_invitation(json.dumps(latter.invitation))
+    reuse = partial(alice.accepts_invitation, json.dumps(former.invitation))
+    assert beside(reuse, former, latter) == mine
+    assert not Connection.objects.filter(pk=former.pk).exists()
+    assert not OutboundMessage.objects.exists(), "it was handled at once"
 
 
 def test_webhooks_of_a_deleted_organization_are_locked_in_order(faber):

@@ -143,8 +143,8 @@ def accept_invitation(
     has accepted this multi-party invitation, of which each acceptance else makes one.
 
     In one transaction, which is run again if the inviter's DID must be read from a
-    network. The wallet, a known connection and the invitation are locked in this
-    order.
+    network. First the wallet is locked. Then a known connection, with the invitation
+    if it is used instead of that; else the invitation, last of all.
 
     400 `own_invitation`; 404 `not_found` if the wallet was deleted; 409
     `invitation_gone`, `invitation_used`, `link_expired`, `quota_exceeded`; 429
@@ -156,11 +156,14 @@ def accept_invitation(
     hosted = find_hosted_invitation(invited.inviter.verkey, invitation.id)
     if hosted and hosted.wallet_id == wallet.pk:
         raise Invalid("own_invitation", "A wallet cannot accept its own invitation.")
-    known = lock_known_connection(wallet, invited, invitation.id)
     # A multi-party invitation with its own key makes a new connection each time. One
     # with the wallet's public key is meant to be recognised (OutOfBandOptions).
     makes_another = hosted and hosted.multi_party and hosted.invitation_key_id
-    if known and (once or not makes_another):
+    is_known_used = once or not makes_another
+    known = lock_known_connection(
+        wallet, invited, invitation.id, hosted if is_known_used else None
+    )
+    if known and is_known_used:
         out_of_band.reuse_connection(known, invitation)
         return known
     # Locked after everything else: a multi-party invitation only against deletion, so
@@ -205,9 +208,16 @@ known_connection = CompiledQuery(known_connections, UUID, str, dict)
 
 
 def lock_known_connection(
-    wallet: Wallet, invited: ReceivedInvitation, invitation_id: str
+    wallet: Wallet,
+    invited: ReceivedInvitation,
+    invitation_id: str,
+    hosted: Connection | None = None,
 ) -> Connection | None:
-    """Find and lock this wallet's connection with the inviter, if there is one."""
+    """Find and lock this wallet's connection with the inviter, if there is one.
+
+    hosted: the inviter's row of the invitation, if that ends where the connection is
+    reused. It is locked with the connection.
+    """
     inviter_key = invited.inviter.verkey
     same_invitation = {"@id": invitation_id}
     if invited.did:
@@ -216,6 +226,8 @@ def lock_known_connection(
         known = rows.first()
     else:  # the usual inviter has no public DID
         known = known_connection.first(wallet.pk, inviter_key, same_invitation)
+    if known and hosted:
+        Connection.lock_all([known, hosted])
     locked = known and known.lock()
     return locked if locked and not locked.left_at else None
 

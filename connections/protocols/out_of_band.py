@@ -18,7 +18,7 @@ from connections.didcomm.message import (
 )
 from connections.didcomm.service import write_service
 from connections.messaging import outbox, router
-from connections.messaging.router import handles
+from connections.messaging.router import handles, locks_others
 from connections.models import Connection
 from connections.protocols import connections_1_0
 from connections.protocols.refusals import dispatch_or_report
@@ -27,7 +27,7 @@ from core.text.bounded_json import JSON
 from tenants import vault
 from tenants.models import Tenant
 from wallets import keys
-from wallets.models import Key, Wallet
+from wallets.models import Key
 
 INVITATION = "out-of-band/1.1/invitation"
 REUSE = "out-of-band/1.1/handshake-reuse"
@@ -299,8 +299,9 @@ def receive_reuse(connection: Connection, message: Message) -> None:
     invitation unless it is multi-party. PeerError `expired-invitation`, a code of RFC
     0434, if it is not open.
     """
-    invitation = _lock_open_invitation(connection.wallet, message.parent_id)
-    if not invitation:
+    found = next(iter(find_invitation(connection, message)), None)
+    invitation = found and found.lock()
+    if not invitation or not invitation.is_open or invitation.is_expired:
         raise PeerError(
             "expired-invitation",
             "there is no such invitation, or it was used, or it has expired",
@@ -314,18 +315,15 @@ def receive_reuse(connection: Connection, message: Message) -> None:
     outbox.enqueue(connection, accepted)
 
 
-def _lock_open_invitation(wallet: Wallet, invitation_id: str) -> Connection | None:
-    """Lock the wallet's invitation with this id. None if nobody can accept it."""
+@locks_others("out-of-band/1.0/handshake-reuse")
+def find_invitation(connection: Connection, message: Message) -> list[Connection]:
+    """Inviter: the invitation that a message answers, if it is there."""
     try:
-        pk = uuid.UUID(invitation_id)
+        pk = uuid.UUID(message.parent_id)
     except ValueError:
-        return None
-    rows = wallet.connections.filter(
-        pk=pk, connectionless=False, role=Connection.Role.INVITER
-    )
-    found = rows.first()
-    locked = found and found.lock()
-    return locked if locked and locked.is_open and not locked.is_expired else None
+        return []
+    rows = Connection.objects.filter(pk=pk, wallet=connection.wallet_id)
+    return list(rows.filter(connectionless=False, role=Connection.Role.INVITER))
 
 
 @handles("out-of-band/1.0/handshake-reuse-accepted", "1.1")

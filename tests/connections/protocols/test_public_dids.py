@@ -19,7 +19,7 @@ from credentials.ledgers import ledger_of
 from tests.support import queues
 from tests.support.errors import assert_error, error_of
 from tests.support.outside_agent import Agent, listening
-from tests.support.races import at_once
+from tests.support.races import at_once, while_locked
 from tests.support.steps import step
 
 
@@ -466,14 +466,22 @@ def test_a_requester_may_have_a_public_did_of_its_own(open_faber, shop):
 
 
 def test_a_peer_that_is_connected_by_the_did_is_reused(open_faber, phone):
+    """The connection is locked with the invitation, which is older here."""
+    invited = open_faber.invites(**PROTOCOLS["out-of-band"], usePublicDid=True)
+    former = Connection.objects.get(connection_id=invited["connectionId"])
     asks(phone, open_faber)
     answered = phone.newest("didexchange/1.1/response")
     read = did_exchange.read_response(answered, verkey_of(open_faber))
     phone.their_key = read.verkey
-    invited = open_faber.invites(**PROTOCOLS["out-of-band"], usePublicDid=True)
     reuse = phone.build(out_of_band.REUSE)
     parent = message.decode_json(invited["invitation"])["@id"]
-    phone.says(reuse | {"~thread": {"thid": reuse["@id"], "pthid": parent}})
+    reuse |= {"~thread": {"thid": reuse["@id"], "pthid": parent}}
+    rows = Connection.objects.select_for_update(no_key=True)
+    while_locked(
+        lambda: rows.get(pk=former.pk),
+        lambda: phone.says(reuse),
+        lambda: rows.get(their_key=phone.verkey),
+    )
     accepted = next(one for one in phone.inbox if "reuse-accepted" in one.type)
     assert accepted.parent_id == parent
     shown = [one["name"] for one in open_faber.get("/connections", multiParty="false")]
