@@ -34,9 +34,12 @@ from core.database.pool import (
 from core.hooks import Hook
 
 T = TypeVar("T")
-# SQLSTATEs of a server that is stopping, is starting, has too many connections, or
-# refuses to write. Lost connections are class 08.
-OUTAGE_SQLSTATES = {"57P01", "57P02", "57P03", "53300", *refused_writes.REASONS}
+# SQLSTATEs of a server that is stopping, is starting, has too many connections, has
+# ended this transaction as another one and it waited for each other, or refuses to
+# write. Lost connections are class 08.
+OUTAGE_SQLSTATES = {
+    "57P01", "57P02", "57P03", "53300", "40P01", *refused_writes.REASONS
+}  # fmt: skip
 
 
 # Of a statement whose parameters the server binds; the protocol has 16 bits for it.
@@ -265,6 +268,9 @@ def run_as_check(statement: Callable[[], T]) -> T:
 
 def is_outage(error: BaseException | None) -> bool:
     """Return whether this error means that PostgreSQL is out of reach, or cannot write.
+
+    Or that it has ended a deadlock: the transaction has done nothing, and a later one
+    may succeed.
 
     libpq's own errors for lost connections have no SQLSTATE, and psycopg raises some
     of them as plain DatabaseError.

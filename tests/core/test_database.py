@@ -478,6 +478,8 @@ def test_a_statement_that_fails_is_no_outage(transactional_db):
 def test_a_session_that_is_ended_is_an_outage_and_other_errors_are_none(
     transactional_db,
 ):
+    ended = "DO $$ BEGIN RAISE EXCEPTION SQLSTATE '40P01'; END $$"
+    assert is_outage(raised(ended)), "of two that waited for each other"
     error = raised("SELECT pg_terminate_backend(pg_backend_pid())")
     connection.close()
     assert is_outage(error)
