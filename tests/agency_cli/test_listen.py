@@ -9,12 +9,12 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
-import requests
 from standardwebhooks import Webhook, WebhookVerificationError
 
 from agency_cli import client, handler
-from tests.support.event_streams import free_port, serving
+from tests.support.event_streams import serving
 from tests.support.paths import ROOT
+from tests.support.processes import free_port
 from tests.support.webhook_receiver import receiving
 from webhooks.delivery.signing import new_secret
 
@@ -121,29 +121,11 @@ def all_told(organization):
     return [event["body"] for event in organization.get("/events")]
 
 
-def call(servers, organization, method, path, **body):
-    """Over HTTP, at the server process."""
-    answer = requests.request(
-        method, servers.url + path, headers=organization.headers, timeout=20, **body
-    )
-    assert answer.status_code == 200, answer.content
-    return answer.json() if answer.content else None
-
-
 def story(servers, faber):
     """Accept an invitation and send a message: events of connections and messages."""
-    wallet = call(servers, faber, "POST", "/api/wallets", json={"ownerName": "Alice"})
-    invited = call(servers, faber, "POST", "/connections", json={})
-    accepts = {"invitation": invited["invitation"]}
-    call(
-        servers,
-        faber,
-        "POST",
-        f"/api/{wallet['walletId']}/connections/invitation",
-        data=accepts,
-    )
-    message = {"connectionId": invited["connectionId"], "text": "Hello"}
-    call(servers, faber, "POST", "/messages", json=message)
+    office = faber.at(servers.url)
+    connection = office.hosts().known_as(office)
+    office.post("/messages", {"connectionId": connection, "text": "Hello"})
 
 
 def test_a_story_is_posted_whole_and_in_order_with_valid_signatures(

@@ -10,6 +10,8 @@ from typing import Any
 
 import requests
 
+from tests.support.people import ApiError, Holder, HttpClient, Organization
+
 IDS = {
     "message": "messageId",
     "verification": "verificationId",
@@ -17,80 +19,71 @@ IDS = {
     "connection": "connectionId",
 }
 VALUES = {"name": "Alice", "degree": "Maths"}
-ASKED = {"name": "Policy", "version": "1.0", "attributes": [{"policyName": "name"}]}
+ASKED = {"attributes": [{"policyName": "name"}]}
 
 
-class Refused(Exception):
-    """An answer of 4xx: the argument is its code."""
+class NotYet(Exception):
+    """What a step needs is on its way."""
+
+    code = "nothing_there_yet"
 
 
 class Over(Exception):
     """The time is up."""
 
 
-class Caller:
+class CarefulClient(HttpClient):
     """Repeat requests without a response or with 5xx under one Idempotency-Key.
 
     others: URLs of further nodes; after each failure the next one is called, as a load
     balancer does.
     """
 
+    timeout = (3, 30)
+
     def __init__(
-        self,
-        url: str,
-        headers: dict[str, str],
-        over: Event,
-        others: tuple[str, ...] = (),
+        self, url: str, over: Event | None = None, others: tuple[str, ...] = ()
     ) -> None:
-        self.url, self.over, self.session = url, over, requests.Session()
-        self.others, self.answered = others, list[float]()  # when, but for 5xx
-        self.session.headers.update(headers)
-        self.session.trust_env = False  # pytest changes the environment meanwhile
+        super().__init__(url)
+        self.over, self.others = over or Event(), others
+        self.answered = list[float]()  # when, but for 5xx
         self.counts: Counter[str] = Counter()
         self.acknowledged: set[tuple[str, str]] = set()  # (object id, state)
 
-    def call(self, method: str, path: str, body: Any = None, form: Any = None) -> Any:
-        headers = {"Idempotency-Key": str(uuid.uuid4())} if method != "GET" else {}
-        files = {name: (None, value) for name, value in (form or {}).items()}
-        given = {
-            "json": body,
-            "files": files or None,
-            "headers": headers,
-            "timeout": (3, 30),
-        }
+    def generic(
+        self, method: str, path: str, data: Any = "", content_type: str = "",
+        headers: Any = None,
+    ) -> requests.Response:  # fmt: skip
+        if method != "GET":
+            headers = headers | {"Idempotency-Key": str(uuid.uuid4())}
         while True:
             try:
-                answer = self.session.request(method, self.url + path, **given)
+                answer = super().generic(method, path, data, content_type, headers)
             except requests.RequestException:
                 self.counts["unanswered"] += 1
             else:
                 self.counts[f"{answer.status_code // 100}xx"] += 1
                 if answer.status_code < 500:
                     self.answered.append(time.time())
-                if answer.status_code == 200:
-                    return self.noted(method, answer.json() if answer.content else None)
-                if answer.status_code < 500 and "Retry-After" not in answer.headers:
-                    raise Refused(answer.json()["code"])
+                    if "Retry-After" not in answer.headers:
+                        return self.noted(method, answer)
             self.url, *others = (*self.others, self.url)
             self.others = tuple(others)
             if self.over.wait(0.3):
                 raise Over
 
-    def noted(self, method: str, body: Any) -> Any:
+    def noted(self, method: str, answer: requests.Response) -> requests.Response:
+        body = answer.json() if answer.ok and answer.content else None
         if method != "GET" and isinstance(body, dict):
             name = next((name for name in IDS.values() if name in body), None)
             if name and ("state" in body or name == "messageId"):
                 self.acknowledged.add((body[name], body.get("state")))
-        return body
+        return answer
 
-    def get(self, path: str) -> Any:
-        return self.call("GET", path)
 
-    def post(self, path: str, body: Any = None, **options: Any) -> Any:
-        return self.call("POST", path, body, **options)
-
-    def put(self, path: str, body: Any = None) -> Any:
-        return self.call("PUT", path, body)
+def careful(url: str, headers: dict[str, str], *given: Any) -> Organization:
+    """An organization of a running product, which calls until it is answered."""
+    return Organization.with_keys(headers, CarefulClient(url, *given))
 
 
 class Pair:
@@ -100,26 +93,38 @@ class Pair:
     """
 
     def __init__(
-        self, office: Caller, host: Caller, definition: str, seed: int
+        self, office: Organization, host: Organization, definition: Any, seed: int
     ) -> None:
         self.office, self.host, self.definition = office, host, definition
         self.random, self.steps = random.Random(seed), Counter[str]()
-        self.wallets: list[str] = []
+        self.holders: list[Holder] = []
         self.pause = 0.0  # seconds between two steps
+
+    @property
+    def clients(self) -> tuple[CarefulClient, CarefulClient]:
+        return self.office.client, self.host.client
+
+    @property
+    def alice(self) -> Holder:
+        return self.holders[-1]
+
+    def lead_to(self, url: str) -> None:
+        """What the change of a name's record does."""
+        for client in self.clients:
+            client.url = url
 
     def act(self) -> None:
         """Until the time is up."""
         known = [self.offer, self.offer, self.write, self.ask, self.decline, self.meet]
         known += [self.wish, self.counter]
         step = self.meet
-        while not self.office.over.is_set():
+        while not self.office.client.over.is_set():
             try:
                 step()
                 self.steps[step.__name__] += 1
-            except (
-                Refused
-            ) as refused:  # of what waits for its turn after a kill, or is elsewhere
-                self.steps[f"refused {refused}"] += 1
+            # What waits for its turn after a kill, or is elsewhere.
+            except (ApiError, NotYet) as refused:
+                self.steps[f"refused {refused.code}"] += 1
                 time.sleep(0.1)
             except Over:
                 return
@@ -127,86 +132,78 @@ class Pair:
             step = self.random.choice(known)
 
     def meet(self) -> None:
-        self.wallet = self.host.post("/api/wallets", {"ownerName": "Alice"})["walletId"]
-        self.wallets.append(self.wallet)
-        invited = self.office.post("/connections")
-        self.connection = invited["connectionId"]
-        form = {"invitation": invited["invitation"]}
-        taken = self.host.post(f"/api/{self.wallet}/connections/invitation", form=form)
-        self.mine = taken["connectionId"]
+        self.holders.append(self.host.hosts())
+        self.alice.meets(self.office)
 
     def offer(self) -> None:
         automatic = self.random.random() < 0.5
         credential = self.offered(automatic)
-        [mine, *_] = self.open("credentials", "Offered")
-        self.host.post(f"/api/{self.wallet}/credentials/{mine['credentialId']}")
+        self.alice.post(self.open("credentials", "Offered")[0])
         if not automatic:
             self.office.put(f"/credentials/{credential}")
 
     def offered(self, automatic: bool) -> str:
-        body = {"definitionId": self.definition, "connectionId": self.connection}
-        body |= {"credentialValues": VALUES, "automaticIssuance": automatic}
-        return self.office.post("/credentials", body)["credentialId"]
+        made = self.office.offers(
+            self.alice, self.definition, VALUES, automaticIssuance=automatic
+        )
+        return made["credentialId"]
 
     def decline(self) -> None:
         self.offered(False)
-        [mine, *_] = self.open("credentials", "Offered")
-        self.host.post(f"/api/{self.wallet}/credentials/{mine['credentialId']}/decline")
+        self.alice.post(f"{self.open('credentials', 'Offered')[0]}/decline")
 
     def wish(self) -> None:
-        wanted = {"definitionId": self.definition, "credentialValues": VALUES}
-        self.host.put(f"/api/{self.wallet}/credentials/propose/{self.mine}", wanted)
+        wanted = {"definitionId": self.definition["definitionId"]}
+        _, mine = self.known()
+        self.alice.put(
+            f"/credentials/propose/{mine}", wanted | {"credentialValues": VALUES}
+        )
         self.answer()
 
     def counter(self) -> None:
         self.offered(False)
-        [mine, *_] = self.open("credentials", "Offered")
-        path = f"/api/{self.wallet}/credentials/{mine['credentialId']}/propose"
-        self.host.put(path, {"credentialValues": VALUES | {"degree": "Physics"}})
+        path = f"{self.open('credentials', 'Offered')[0]}/propose"
+        self.alice.put(path, {"credentialValues": VALUES | {"degree": "Physics"}})
         self.answer()
 
     def answer(self) -> None:
-        found = self.office.get(
-            f"/credentials?state=Proposed&connectionId={self.connection}"
-        )
+        ours, _ = self.known()
+        found = self.office.get("/credentials", state="Proposed", connectionId=ours)
         if not found:
-            raise Refused("nothing_there_yet")
-        self.office.put(
-            f"/credentials/{found[0]['credentialId']}/offer", {"comment": "Here"}
-        )
+            raise NotYet
+        path = f"/credentials/{found[0]['credentialId']}/offer"
+        self.office.put(path, {"comment": "Here"})
 
     def ask(self) -> None:
-        self.office.post(f"/verifications/policy/connections/{self.connection}", ASKED)
-        [mine, *_] = self.open("verifications", "Requested")
-        path = f"/api/{self.wallet}/verifications/{mine['verificationId']}"
-        self.host.put(f"{path}/autoSelect")
+        self.office.asks(self.alice, **ASKED)
+        self.alice.put(f"{self.open('verifications', 'Requested')[0]}/autoSelect")
 
     def write(self) -> None:
-        self.office.post(
-            "/messages", {"connectionId": self.connection, "text": "Hello"}
-        )
+        ours, _ = self.known()
+        self.office.post("/messages", {"connectionId": ours, "text": "Hello"})
 
-    def open(self, kind: str, state: str) -> list[Any]:
-        """The newest first. Refused when there is none: its message waits."""
-        found = self.host.get(f"/api/{self.wallet}/{kind}")
-        if rows := [row for row in found if row["state"] == state]:
+    def known(self) -> tuple[str, str]:
+        """Our id and hers of the connection, which is made if it is missing."""
+        self.alice.known_as(self.office)
+        return self.alice.known[self.office]
+
+    def open(self, kind: str, state: str) -> list[str]:
+        """The paths of what the holder has in this state, the newest first."""
+        found = self.alice.get(f"/{kind}")
+        name = IDS[kind[:-1]]
+        if rows := [f"/{kind}/{row[name]}" for row in found if row["state"] == state]:
             return rows
-        raise Refused("nothing_there_yet")
+        raise NotYet
 
     def visible(self) -> set[tuple[str, str]]:
         """(object id, state) of all that both can read."""
-        found = set()
-        kinds = [kind for kind in IDS if kind != "message"]
-        places = [(self.office, f"/{kind}s") for kind in kinds]
-        places += [
-            (self.host, f"/api/{wallet}/{kind}s")
-            for wallet in self.wallets
-            for kind in kinds
-        ]
-        for caller, path in places:
-            name = IDS[path.rpartition("/")[2][:-1]]
-            found |= {(row[name], row["state"]) for row in caller.get(path)}
-        return found
+        return {
+            (row[name], row["state"])
+            for caller in (self.office, *self.holders)
+            for kind, name in IDS.items()
+            if kind != "message"
+            for row in caller.get(f"/{kind}s")
+        }
 
 
 class Writers:
@@ -223,14 +220,14 @@ class Writers:
         self.over = Event()
         self.pairs = [
             Pair(
-                Caller(url, world[office]["headers"], self.over, others),
-                Caller(url, world[host]["headers"], self.over, others),
+                careful(url, world[office]["headers"], self.over, others),
+                careful(url, world[host]["headers"], self.over, others),
                 world[office]["definition"],
                 seed + number,
             )
             for number, (office, host) in enumerate(parts)
         ]
-        self.callers = [one for pair in self.pairs for one in (pair.office, pair.host)]
+        self.clients = [one for pair in self.pairs for one in pair.clients]
         self.threads = [Thread(target=pair.act, daemon=True) for pair in self.pairs]
 
     def start(self, pause: float = 0.0) -> None:
@@ -248,12 +245,11 @@ class Writers:
         self.over.clear()
 
     def lead_to(self, url: str) -> None:
-        """What the change of a name's record does."""
-        for caller in self.callers:
-            caller.url = url
+        for pair in self.pairs:
+            pair.lead_to(url)
 
     def acknowledged(self) -> set[tuple[str, str | None]]:
-        return set().union(*(list(caller.acknowledged) for caller in self.callers))
+        return set().union(*(list(client.acknowledged) for client in self.clients))
 
     def visible(self) -> set[tuple[str, str]]:
         return set().union(*(pair.visible() for pair in self.pairs))
@@ -263,4 +259,4 @@ class Writers:
 
     def counts(self) -> Counter[str]:
         """Answers by their class: 2xx, 5xx, unanswered ..."""
-        return sum((caller.counts for caller in self.callers), Counter())
+        return sum((client.counts for client in self.clients), Counter())

@@ -17,14 +17,13 @@ from threading import Event, Thread
 
 import pytest
 
-from agency.devtools.embedded import postgres, valkey
 from tests.chaos.ledger import Ledger
 from tests.chaos.nemesis import Nemesis
 from tests.chaos.receivers import receiving
-from tests.chaos.stories import Caller, Writers
+from tests.chaos.stories import Writers, careful
 from tests.chaos.world import make_world
 from tests.support.pgbouncer import pgbouncer
-from tests.support.processes import eventually, processes
+from tests.support.processes import eventually, own_servers, processes
 
 SECONDS = float(os.environ.get("CHAOS_SECONDS", "35"))
 FAULTS = int(os.environ.get("CHAOS_FAULTS", "0"))
@@ -43,11 +42,7 @@ PARTS = [("Faber", "Faber"), ("Faber", "Acme"), ("Acme", "Acme")]
 @pytest.fixture
 def servers(home):
     """PostgreSQL as in production: what is committed is on the disk."""
-    database = postgres.start(home / "postgres")
-    return {
-        "DATABASE_URL": database,
-        "REDIS_URL": valkey.start(home / "valkey", durable=False),
-    }
+    return own_servers(home, options=())
 
 
 @pytest.fixture
@@ -65,7 +60,7 @@ def pooler(home, servers):
 @pytest.fixture
 def nodes(home, servers, pooler):
     """The second one reaches PostgreSQL through PgBouncer, and has no beat."""
-    given = servers | {"SPARE_KEYS": "0", "LOG_LEVEL": "ERROR"}
+    given = servers | {"LOG_LEVEL": "ERROR"}
     with processes(home, **given, WEB_PROCESSES="2") as one:
         own = {"TMPDIR": str(home / "other"), "PUBLIC_URL": one.url}
         own |= {"STORAGE_ROOT": str(home / "storage"), "DATABASE_URL": pooler.url}
@@ -118,7 +113,7 @@ def recover(world, product, receivers, ledger):
     settle(ledger)
     assert untold(world, ledger, disabled={"gone"}) == set()
     for one in world.values():
-        caller = Caller(product.url, one["headers"], Event())
+        caller = careful(product.url, one["headers"])
         for webhook in one["webhooks"].values():
             caller.put(f"/webhooks/{webhook}/enable")
             since = {"since": "2026-01-01T00:00:00Z", "unconfirmed": True}
@@ -231,7 +226,7 @@ def table(nemesis, writers, calls):
     begins = [strike.began for strike in nemesis.strikes]
     made = {"calls": calls, "doubled": doubled(calls)}
     moments = {name: sorted(call.at for call in found) for name, found in made.items()}
-    answers = sorted(time for one in writers.callers for time in one.answered)
+    answers = sorted(time for one in writers.clients for time in one.answered)
     rows = defaultdict(lambda: {"tries": 0, "calls": 0, "doubled": 0, "silent": 0.0})
     for number, strike in enumerate(nemesis.strikes):
         end = begins[number + 1] if number + 1 < len(begins) else answers[-1]

@@ -18,7 +18,7 @@ import pytest
 import requests
 
 from agency.devtools.embedded import postgres, valkey
-from agency.devtools.embedded.home import find_server, free_port
+from agency.devtools.embedded.home import find_server
 from agency.devtools.supervisor import read_procfile
 from tests import fixtures
 from tests.chaos.ledger import Ledger
@@ -27,7 +27,7 @@ from tests.chaos.stories import Writers
 from tests.chaos.test_chaos import PARTS, settle
 from tests.chaos.world import make_world
 from tests.support.paths import ROOT
-from tests.support.processes import eventually, processes
+from tests.support.processes import eventually, own_servers, processes
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 TO_SEE, TO_HEAL = 60, 90  # seconds; so long a fault may take at most
@@ -75,19 +75,9 @@ class Day(NamedTuple):
             return requests.post(url, json={}, headers=headers, timeout=5).ok
         return False
 
-    def manage(self, arguments: str, **given: str) -> tuple[int, str]:
-        """Run a command; return its exit code and output."""
-        supervisor = self.product.supervisor
-        before = supervisor.environment
-        supervisor.environment = before | given
-        try:
-            return supervisor.capture(f"python manage.py {arguments}")
-        finally:
-            supervisor.environment = before
-
     def finding_of_doctor(self, name: str, **given: str) -> str | None:
         """What `manage.py doctor` says under this name, or None."""
-        _, output = self.manage("doctor --json", **given)
+        _, output = self.product.capture("doctor --json", **given)
         lines = [line for line in output.splitlines() if line.startswith("{")]
         found = [json.loads(line) for line in lines]
         return next((one["text"] for one in found if one.get("name") == name), None)
@@ -133,7 +123,7 @@ def worker_is_dead(day: Day) -> Iterator[See]:
 def master_key_is_lost(day: Day) -> Iterator[See]:
     """The web server is started with another one, and answers nothing."""
     day.restart_web(AGENCY_MASTER_KEY=OTHER_KEY)
-    code, output = day.manage("migrate --check", AGENCY_MASTER_KEY=OTHER_KEY)
+    code, output = day.product.capture("migrate --check", AGENCY_MASTER_KEY=OTHER_KEY)
     assert code != 0
 
     def see() -> str | None:
@@ -142,7 +132,7 @@ def master_key_is_lost(day: Day) -> Iterator[See]:
 
     yield see
     day.restart_web()  # with the copy of the key
-    code, output = day.manage("verify_keys")
+    code, output = day.product.capture("verify_keys")
     assert (code, "values open" in output) == (0, True)
 
 
@@ -154,11 +144,11 @@ def clock_is_an_hour_ahead(day: Day) -> Iterator[See]:
 
 
 def ledger_is_away(day: Day) -> Iterator[See]:
-    code, output = day.manage(f"add_network --id candy --genesis {GENESIS}")
+    code, output = day.product.capture(f"add_network --id candy --genesis {GENESIS}")
     assert code == 0, output
     yield lambda: day.finding_of_doctor("ledger")
     # Nothing is to be done here: what is to be published is kept. It is its network.
-    code, output = day.manage(
+    code, output = day.product.capture(
         'shell -c "from tenants.models import Network; '
         "Network.objects.filter(pk='candy').delete()\""
     )
@@ -182,7 +172,7 @@ def endpoint_hangs(day: Day) -> Iterator[See]:
 def key_is_stolen(day: Day) -> Iterator[See]:
     """Its use is seen in its row; revoked, it is refused at once."""
     tenant = day.world["Acme"]["tenant"]
-    code, secret = day.manage(
+    code, secret = day.product.capture(
         'shell -v 0 -c "from tenants.models import ApiKey, Tenant; print(ApiKey.issue('
         f"ApiKey.Kind.ACCESS_TOKEN, Tenant.objects.get(pk='{tenant}'), 'CI')[1])\""
     )
@@ -191,7 +181,7 @@ def key_is_stolen(day: Day) -> Iterator[See]:
     stolen = subscription | {"Authorization": f"Bearer {secret.split()[-1]}"}
     assert day.get("/connections", **stolen).status_code == 200
     yield lambda: "used" if day.get("/connections", **stolen).ok else None
-    code, output = day.manage(
+    code, output = day.product.capture(
         'shell -v 0 -c "from tenants.models import ApiKey; '
         "ApiKey.objects.get(name='CI').revoke()\""
     )
@@ -251,12 +241,8 @@ def small_disk(home):
 
 @pytest.fixture
 def day(home, small_disk):
-    servers = {
-        "DATABASE_URL": postgres.start(home / "postgres"),
-        "REDIS_URL": valkey.start(home / "valkey", durable=False),
+    servers = own_servers(home, options=()) | {
         "METRICS_TOKEN": METRICS_TOKEN,
-        "STREAM_PORT": str(free_port(home / "stream_port")),
-        "SPARE_KEYS": "0",
         "LOG_LEVEL": "CRITICAL",
         "WEB_PROCESSES": "2",
     }

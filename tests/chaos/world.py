@@ -53,11 +53,10 @@ def organization(name, url, kinds):
             "retryUnconfirmed": kind != "mute",
         }
         webhooks[kind] = made.post("/webhooks", body)["id"]
-    definition = made.defines("name", "degree")["definitionId"]
     return {
         "tenant": str(made.tenant.pk),
         "headers": made.headers,
-        "definition": definition,
+        "definition": made.defines("name", "degree"),
         "webhooks": webhooks,
     }
 

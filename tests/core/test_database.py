@@ -35,7 +35,7 @@ from core.database.prepared_statements import (
 from core.version import __version__
 from tests.support.database import END_OTHER_SESSIONS
 from tests.support.paths import ROOT
-from tests.support.processes import same_server
+from tests.support.processes import database_of_test
 from tests.support.races import wait_until
 
 CHECK_AFTER_SECONDS = "core.database.pool.CHECK_AFTER_SECONDS"
@@ -411,9 +411,7 @@ def test_a_statement_whose_columns_have_other_types_fails_once(
             return fetch_rows("SELECT name FROM altered WHERE name <> %s", ["x"])
 
     def elsewhere(*statements):
-        name = connection.settings_dict["NAME"]
-        url = same_server(os.environ["DATABASE_URL"], name)
-        with psycopg.connect(url, autocommit=True) as other:
+        with psycopg.connect(database_of_test(), autocommit=True) as other:
             for statement in statements:
                 other.execute(statement)
 

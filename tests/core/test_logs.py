@@ -14,13 +14,13 @@ from celery import Celery
 from celery.app.trace import build_tracer
 from django.apps import apps
 from django.conf import settings as configured
-from django.db import IntegrityError, connection
+from django.db import IntegrityError
 from django.test import Client
 
 from connections.models import Connection
 from core.telemetry import logs
 from tenants import tokens, vault
-from tests.support.processes import eventually, processes, same_server
+from tests.support.processes import database_of_test, eventually, processes, same_server
 
 pytestmark = pytest.mark.django_db(transaction=True)
 SECRET = "Balthazar-4711"
@@ -178,13 +178,10 @@ def test_work_of_a_row_has_the_id_of_its_request_and_then_no_more():
 def test_every_process_writes_json_and_nothing_else(faber, tmp_path, capfd):
     vault.data_key(None)
     servers = {
-        "DATABASE_URL": same_server(
-            configured.DATABASE_URL, connection.settings_dict["NAME"]
-        ),
+        "DATABASE_URL": database_of_test(),
         "REDIS_URL": same_server(configured.REDIS_URL, "9"),
         "LOG_FORMAT": "json",
         "LOG_LEVEL": "INFO",
-        "SPARE_KEYS": "0",
     }
     printed = []
 
@@ -219,9 +216,7 @@ def test_every_process_writes_json_and_nothing_else(faber, tmp_path, capfd):
 def test_no_process_prints_an_address(faber, tmp_path, capsys, form, debug):
     vault.data_key(None)
     servers = {
-        "DATABASE_URL": same_server(
-            configured.DATABASE_URL, connection.settings_dict["NAME"]
-        ),
+        "DATABASE_URL": database_of_test(),
         "REDIS_URL": same_server(configured.REDIS_URL, "9"),
         "ALLOWED_HOSTS": "127.0.0.1",
     }

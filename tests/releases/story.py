@@ -39,7 +39,7 @@ from tests.support.aging import age
 from tests.support.keys import stored_spare_key
 from tests.support.outside_agent import Agent, listening
 from tests.support.own_webvh import HOST, read_log, read_resource, row_of
-from tests.support.people import Api, Holder, Organization, Provider
+from tests.support.people import Holder, Organization, Provider
 from tests.support.webhook_receiver import receiving, worker_calls
 from tests.support.world import VALUES, Names, World
 from wallets import key_generator, keys
@@ -363,10 +363,10 @@ class Restored(World):
 
     def __init__(self, known: dict[str, Any]) -> None:
         self.known, self.called = known, Names()
-        self.faber = with_keys(Organization, known["headers"]["organization"])
+        self.faber = Organization.with_keys(known["headers"]["organization"])
         self.faber.tenant = SimpleNamespace(public_id=known["tenant"])
-        self.provider = with_keys(
-            Provider, known["headers"]["provider"], "/provider/v1"
+        self.provider = Provider.with_keys(
+            known["headers"]["provider"], prefix="/provider/v1"
         )
         self.alice = Holder(self.faber, known["alice"])
         for name in PARTIES:
@@ -379,14 +379,3 @@ class Restored(World):
 
     def stored_request(self) -> str:
         return self.known["stored_request"]
-
-
-def with_keys(kind: type[Api], headers: dict[str, str], prefix: str = "") -> Any:
-    """An organization or provider that exists already."""
-    made = kind.__new__(kind)
-    made.client, made.headers, made.prefix = (
-        Client(raise_request_exception=False),
-        headers,
-        prefix,
-    )
-    return made

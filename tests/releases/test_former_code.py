@@ -6,7 +6,6 @@ So the services need not stop for an upgrade, and an upgrade can be taken back.
 import ast
 import json
 import tarfile
-from threading import Event
 
 import psycopg
 import pytest
@@ -15,7 +14,7 @@ import requests
 from agency.celery import app
 from agency.ops import database_schema
 from tests.chaos.ledger import Ledger
-from tests.chaos.stories import Caller, Pair
+from tests.chaos.stories import Pair, careful
 from tests.releases.former import SOURCE, former_processes, read_known
 from tests.support.keys import definition_like
 from tests.support.processes import PATIENCE, eventually, processes, same_server
@@ -42,17 +41,11 @@ def ledger(servers):
 def pair(former_release):
     """Faber and a holder, without an address yet."""
     headers = read_known(former_release)["headers"]["organization"]
-    office, host = (Caller("", headers, Event()) for _ in range(2))
-    return Pair(office, host, "", 1)
-
-
-def move(pair, url):
-    pair.office.url = pair.host.url = url
+    return Pair(careful("", headers), careful("", headers), None, 1)
 
 
 def define(pair):
-    body = {"name": "Degree", "version": "1.0", "attributes": ["name", "degree"]}
-    pair.definition = pair.office.post("/definitions/credentials", body)["definitionId"]
+    pair.definition = pair.office.defines("name", "degree", name="Degree")
 
 
 def read_former(former_release, name):
@@ -79,7 +72,7 @@ def test_both_versions_serve_until_data_keys_are_rotated(both, ledger, pair):
     product, former = both
     ready = requests.get(f"{former.url}/health/ready", timeout=30)
     assert (ready.status_code, ready.json()["migrations"]) == (200, "ok")
-    move(pair, former.url)
+    pair.lead_to(former.url)
     define(pair)
     for step in STEPS:
         getattr(pair, step)()
@@ -99,18 +92,17 @@ def test_both_versions_serve_until_data_keys_are_rotated(both, ledger, pair):
 
 def exchange(pair, began, goes_on):
     """An offer and a request by one version are answered through the other."""
-    move(pair, began)
+    pair.lead_to(began)
     pair.meet()
     credential = pair.offered(False)
-    move(pair, goes_on)
+    pair.lead_to(goes_on)
     [mine] = pair.open("credentials", "Offered")
-    path = f"/api/{pair.wallet}/credentials/{mine['credentialId']}"
-    pair.host.post(path)
+    pair.alice.post(mine)
     pair.office.put(f"/credentials/{credential}")
-    assert pair.host.get(path)["state"] == "Issued"
-    move(pair, began)
+    assert pair.alice.get(mine)["state"] == "Issued"
+    pair.lead_to(began)
     pair.ask()
-    found = pair.office.get(f"/verifications?connectionId={pair.connection}")
+    found = pair.office.get("/verifications", connectionId=pair.known()[0])
     assert found[0]["isValid"] is True
 
 
@@ -130,7 +122,7 @@ def test_a_backup_of_before_the_upgrade_brings_the_former_version_back(
     with former_processes(tmp_path, source, **empty) as former:
         former.start_web()
         assert requests.get(f"{former.url}/health/ready", timeout=30).ok
-        move(pair, former.url)
+        pair.lead_to(former.url)
         define(pair)
         pair.meet()
         pair.offer()

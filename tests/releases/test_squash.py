@@ -4,7 +4,6 @@ A new database gets the one, a database of any commit since 0.1.0 what it lacks 
 others. Of 0.1.0 itself: test_upgrade.py.
 """
 
-import os
 import time
 from contextlib import contextmanager
 
@@ -18,7 +17,7 @@ from agency.ops.database_schema import APPS
 from tests.releases.fingerprint import differences, fingerprint, read_parts
 from tests.releases.test_upgrade import database
 from tests.support.database import new_database
-from tests.support.processes import same_server
+from tests.support.processes import database_of_test
 
 SQUASHED = "0001_squashed_0_2_0"
 # The apps whose squash each one waits for. None waits for one below it.
@@ -104,8 +103,7 @@ def test_a_database_of_any_commit_becomes_what_a_new_one_is(
 ):
     """The test database is a new one."""
     with new_database("older") as url, django_db_blocker.unblock():
-        name = connection.settings_dict["NAME"]
-        wanted = read_parts(same_server(os.environ["DATABASE_URL"], name))
+        wanted = read_parts(database_of_test())
         groups = read_groups()
         with database(url.rpartition("/")[2]):
             former = MigrationExecutor(connection)

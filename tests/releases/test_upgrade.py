@@ -35,7 +35,7 @@ from tests.support import keys, queues
 from tests.support.database import new_database
 from tests.support.paths import ROOT
 from tests.support.people import Organization
-from tests.support.processes import same_server
+from tests.support.processes import database_of_test
 from tests.support.webhook_receiver import receiving, time_passes, worker_calls
 from webhooks.models import Delivery, Webhook
 
@@ -69,8 +69,7 @@ def known(release):
 @pytest.fixture(scope="module")
 def new_schema(django_db_setup):
     """Of the test database, which is a new one."""
-    name = connection.settings_dict["NAME"]
-    return fingerprint.read_parts(same_server(os.environ["DATABASE_URL"], name))
+    return fingerprint.read_parts(database_of_test())
 
 
 @pytest.fixture(scope="module")

@@ -19,12 +19,13 @@ from agency_cli.client import AgencyClient, Unreachable
 from core.version import __version__, describe_version
 from tests.chaos.ledger import Ledger
 from tests.chaos.receivers import receiving
-from tests.chaos.stories import Caller, Pair, Refused
+from tests.chaos.stories import NotYet, Pair, careful
 from tests.production.__main__ import copy_product
 from tests.releases.former import read_known, unpack_source
 from tests.releases.hosts import Host, balancer, install, read_blocks
 from tests.releases.test_upgrade_under_load import running
 from tests.support.paths import DOCS, ROOT
+from tests.support.people import ApiError
 from tests.support.processes import PATIENCE, eventually
 
 pytestmark = [pytest.mark.timeout(600), pytest.mark.needs("haproxy")]
@@ -74,15 +75,16 @@ class Load:
     """
 
     def __init__(self, url, headers, receiver_url):
-        self.callers = [Caller(url, headers, Event()) for _ in range(4)]
-        office, *_ = self.callers
+        callers = [careful(url, headers) for _ in range(4)]
+        self.clients = [one.client for one in callers]
+        office, *_ = callers
         _, _, number = receiver_url.rpartition(":")  # each load has another receiver
-        body = {"name": "Degree", "version": f"1.{number}"}
-        body |= {"attributes": ["name", "degree"]}
-        definition = office.post("/definitions/credentials", body)["definitionId"]
+        definition = office.defines(
+            "name", "degree", name="Degree", version=f"1.{number}"
+        )
         self.pairs = [
-            Pair(*self.callers[:2], definition, 1),
-            Pair(*self.callers[2:], definition, 2),
+            Pair(*callers[:2], definition, 1),
+            Pair(*callers[2:], definition, 2),
         ]
         body = {"url": f"{receiver_url}/office/steady", "messageTypes": HOOKED}
         office.post("/webhooks", body | {"type": "Zapier"})
@@ -90,14 +92,14 @@ class Load:
         self.program.headers = headers
         _, self.cursor = self.program.read_page("now")
         self.told = set()
-        office.counts.clear()  # a definition may have waited for its key
+        office.client.counts.clear()  # a definition may have waited for its key
 
     def act(self, pair):
         """A function that does all steps once."""
 
         def do_steps():
             for name in STEPS:
-                with contextlib.suppress(Refused):  # its message is on its way
+                with contextlib.suppress(ApiError, NotYet):  # its message is on its way
                     getattr(pair, name)()
                 time.sleep(0.5)  # else most of the machine were theirs
 
@@ -113,11 +115,11 @@ class Load:
             over.wait(0.2)
 
     def acknowledged(self):
-        return set().union(*(one.acknowledged for one in self.callers))
+        return set().union(*(one.acknowledged for one in self.clients))
 
     @property
     def counts(self):
-        return sum((one.counts for one in self.callers), Counter())
+        return sum((one.counts for one in self.clients), Counter())
 
 
 def canonical(body):

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections import Counter
 from contextlib import contextmanager
 from threading import Event, Thread
 
@@ -16,7 +17,7 @@ import psycopg
 import pytest
 
 from core.database.backfill import BATCH_ROWS
-from tests.chaos.stories import Caller, Pair
+from tests.chaos.stories import Pair, careful
 from tests.releases.bulk_rows import TABLES, add_rows
 from tests.releases.former import former_processes, read_known
 from tests.support.paths import ROOT
@@ -155,15 +156,14 @@ def former_web_in_use(former_release, home, servers, source):
     headers = read_known(former_release)["headers"]["organization"]
     with former_processes(home, source, **servers) as former:
         former.start_web(WEB_PROCESSES="2")
-        office, host = (Caller(former.url, headers, Event()) for _ in range(2))
-        pair = Pair(office, host, "", 1)
+        pair = Pair(*(careful(former.url, headers) for _ in range(2)), None, 1)
 
         def connect():
             pair.meet()
             pair.write()
             time.sleep(0.3)  # else most of the machine were theirs
 
-        yield connect, lambda: office.counts + host.counts
+        yield connect, lambda: sum((one.counts for one in pair.clients), Counter())
 
 
 def test_a_change_of_rows_that_is_killed_goes_on(former_release, home, servers, source):

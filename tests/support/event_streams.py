@@ -3,7 +3,6 @@
 import contextlib
 import json
 import os
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -16,7 +15,7 @@ from django.db import connection
 from agency.ops.healthcheck import probe_health
 from tenants import vault
 from tests.support.paths import ROOT
-from tests.support.processes import eventually, same_server
+from tests.support.processes import database_of_test, eventually
 
 SERVERS = {
     "web": "--interface asginl --loop asyncio --no-ws agency.web:application",
@@ -35,18 +34,13 @@ class Sent(NamedTuple):
     event: str = ""
 
 
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        return free.getsockname()[1]
-
-
 @contextlib.contextmanager
 def serving(name: str, port: int, **settings: str) -> Iterator[str]:
     """Run a server on the test's database. Both use the same system data key."""
     vault.forget_keys()
     vault.data_key(None)
-    url = same_server(os.environ["DATABASE_URL"], connection.settings_dict["NAME"])
-    given = {"DATABASE_URL": url, "ALLOWED_HOSTS": "*", "LOG_LEVEL": "WARNING"}
+    given = {"DATABASE_URL": database_of_test()}
+    given |= {"ALLOWED_HOSTS": "*", "LOG_LEVEL": "WARNING"}
     command = [sys.executable, "-m", "granian", "--port", str(port)]
     command += ["--log-level", "warning", *SERVERS[name].split()]
     server = subprocess.Popen(command, env=os.environ | given | settings, cwd=ROOT)

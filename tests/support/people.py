@@ -1,9 +1,11 @@
-"""Organizations and holders, which use only the API."""
+"""Organizations and holders, which use only the API: in the process, or over HTTP."""
 
 import copy
 import json
+import time
 from itertools import count
 
+import requests
 from django.test import Client
 from django.test.client import BOUNDARY, MULTIPART_CONTENT, encode_multipart
 
@@ -19,6 +21,32 @@ class Caller(Client):
         made = type(self)(raise_request_exception=self.raise_request_exception)
         made.defaults, made.cookies = copy.deepcopy((self.defaults, self.cookies))
         return made
+
+
+class HttpClient:
+    """In place of the test client, as far as Api uses it: calls a running product."""
+
+    timeout = 180.0
+
+    def __init__(self, url):
+        self.url, self.session = url, requests.Session()
+        self.session.trust_env = False  # pytest changes the environment meanwhile
+
+    def generic(self, method, path, data="", content_type="", headers=None):
+        sent = {"Content-Type": content_type} if content_type else {}
+        given = {"data": data, "headers": sent | (headers or {})}
+        return self.session.request(
+            method, self.url + path, timeout=self.timeout, **given
+        )
+
+
+class PatientClient(HttpClient):
+    """It sends what a new key must be made for again when the answer says."""
+
+    def generic(self, *given, **named):
+        while b"key_not_ready" in (answer := super().generic(*given, **named)).content:
+            time.sleep(int(answer.headers["Retry-After"]))
+        return answer
 
 
 class ApiError(AssertionError):
@@ -42,6 +70,18 @@ class Api:
             "Authorization": f"bearer {token}",
             "X-Streetcred-Subscription-Key": subscription,
         }
+
+    @classmethod
+    def with_keys(cls, headers, client=None, prefix=""):
+        """One that exists already. client: an HttpClient of a running product."""
+        found = cls.__new__(cls)
+        found.client = client or Caller(raise_request_exception=False)
+        found.headers, found.prefix = headers, prefix
+        return found
+
+    def at(self, url):
+        """The same caller, of a running product."""
+        return self.with_keys(self.headers, PatientClient(url), self.prefix)
 
     def send(self, method, path, body=None, form=None, **headers):
         given = {"headers": self.headers | headers}

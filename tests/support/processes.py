@@ -2,21 +2,25 @@
 
 import os
 import signal
+import socket
 import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TypeVar
 from urllib.parse import urlsplit
 
 import psutil
+from django.db import connection
 
-from agency.devtools.embedded.home import free_port
+from agency.devtools.embedded import postgres, valkey
 from agency.devtools.run import DEVELOPER_SETTINGS
 from agency.devtools.supervisor import Supervisor, read_procfile
 from agency.ops.healthcheck import probe_health
 
 PATIENCE = 60  # seconds; commands have three times as long
+Seen = TypeVar("Seen")
 
 
 class Processes:
@@ -26,7 +30,7 @@ class Processes:
     """
 
     def __init__(self, folder: Path, **given: str) -> None:
-        self.folder, self.port = folder, free_port(folder / "port")
+        self.folder, self.port = folder, free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self.supervisor = Supervisor(mark=str(folder))
         self.supervisor.environment |= (
@@ -37,7 +41,7 @@ class Processes:
                 "LOG_LEVEL": "WARNING",
                 "PORT": str(self.port),
                 # By default the port after it, which another server may have.
-                "STREAM_PORT": str(free_port(folder / "stream-port")),
+                "STREAM_PORT": str(free_port()),
                 "PUBLIC_URL": self.url,
                 "STORAGE_ROOT": str(folder / "storage"),
                 # Tests that need two web processes say so, on any machine.
@@ -82,6 +86,15 @@ class Processes:
         finally:
             self.supervisor.environment = before
 
+    def capture(self, arguments: str, **given: str) -> tuple[int, str]:
+        """Run a command of manage.py. Return its exit code and what it printed."""
+        before = self.supervisor.environment
+        self.supervisor.environment = before | given
+        try:
+            return self.supervisor.capture(f"python manage.py {arguments}")
+        finally:
+            self.supervisor.environment = before
+
     def is_alive(self, name: str) -> bool:
         return self.supervisor.services[name].poll() is None
 
@@ -89,8 +102,11 @@ class Processes:
         """Kill the process group of the process at once."""
         process = self.supervisor.services[name]
         if process.poll() is None:
-            os.killpg(process.pid, signal.SIGKILL)
+            self.signal(name, signal.SIGKILL)
             process.wait(PATIENCE)
+
+    def signal(self, name: str, number: int) -> None:
+        os.killpg(self.supervisor.services[name].pid, number)
 
     def children(self, name: str) -> list[psutil.Process]:
         return psutil.Process(self.supervisor.services[name].pid).children(
@@ -108,16 +124,35 @@ def processes(folder: Path, **given: str) -> Iterator[Processes]:
         found.supervisor.stop(grace=5)
 
 
+def own_servers(home: Path, options: tuple[str, ...] = postgres.FAST) -> dict[str, str]:
+    """Start PostgreSQL, migrated, and Valkey in `home`. Return their settings."""
+    return {
+        "DATABASE_URL": postgres.start(home / "postgres", options),
+        "REDIS_URL": valkey.start(home / "valkey", durable=False),
+    }
+
+
+def database_of_test() -> str:
+    """Return the URL of the test's database, for processes beside the test."""
+    return same_server(os.environ["DATABASE_URL"], connection.settings_dict["NAME"])
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        return free.getsockname()[1]
+
+
 def same_server(url: str, name: str) -> str:
     """Return the URL of another database of the server: `/7`, `/test_agency`."""
     return urlsplit(url)._replace(path=f"/{name}").geturl()
 
 
-def eventually(what: Callable[[], object], seconds: float = 30) -> None:
-    """Wait until `what` returns a true value. Asking takes half of the time at most."""
+def eventually(look: Callable[[], Seen], seconds: float = 40) -> Seen:
+    """Return the first true value of `look`. Asking takes half of the time at most."""
     began = asked = time.monotonic()
-    while not what():
+    while not (seen := look()):
         now = time.monotonic()
-        assert now < began + seconds, "it does not come to this"
+        assert now < began + seconds, f"not within {seconds} s: {seen!r}"
         time.sleep(max(0.02, now - asked))
         asked = time.monotonic()
+    return seen

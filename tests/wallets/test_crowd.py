@@ -12,13 +12,11 @@ from threading import Event, Thread
 
 import psutil
 import pytest
-import requests
-from django.conf import settings
 from django.db import connection
 
 from credentials.models import CredentialDefinition
 from tests.support.people import Organization
-from tests.support.processes import processes, same_server
+from tests.support.processes import database_of_test, processes
 from tests.support.rounds import ROUNDS
 from wallets.key_queue import waiting_requests
 from wallets.models import KeyRequest
@@ -33,10 +31,8 @@ SECONDS_TO_NOTICE = 2.0
 
 @pytest.fixture
 def product(transactional_db, home):
-    database = same_server(os.environ["DATABASE_URL"], connection.settings_dict["NAME"])
     given = {
-        "DATABASE_URL": database,
-        "REDIS_URL": settings.REDIS_URL,
+        "DATABASE_URL": database_of_test(),
         "WEB_PROCESSES": "2",
         "SPARE_KEYS": "1",
         "DEFINITIONS_A_MINUTE": "10",
@@ -77,27 +73,9 @@ class Generators(Thread):
 
 def define(url, organization, number):
     """Create a definition: repeat a 503 when told to. Return its id."""
-    size = SIZES[number % len(SIZES)]
-    body = {
-        "name": f"Crowd {number}",
-        "version": "1.0",
-        "attributes": [
-            f"{('LEVEL', 'Größe')[name % 2]} {name}" for name in range(size)
-        ],
-        "supportRevocation": bool(number % 2),
-    }
-    while True:
-        answer = requests.post(
-            f"{url}/definitions/credentials",
-            json=body,
-            headers=organization.headers,
-            timeout=120,
-        )
-        if answer.status_code == 200:
-            return answer.json()["definitionId"]
-        assert answer.status_code == 503, answer.text
-        assert answer.json()["code"] == "key_not_ready"
-        time.sleep(int(answer.headers["Retry-After"]))
+    names = (f"{('LEVEL', 'Größe')[n % 2]} {n}" for n in range(SIZES[number % 6]))
+    body = {"name": f"Crowd {number}", "supportRevocation": bool(number % 2)}
+    return organization.at(url).defines(*names, **body)["definitionId"]
 
 
 def test_all_get_their_definitions_and_each_in_turn(product):

@@ -8,7 +8,6 @@ from pathlib import Path
 import psutil
 import pytest
 
-from agency.devtools.embedded.home import free_port
 from agency.ops.healthcheck import probe_health
 from tests.support.processes import eventually, processes
 
@@ -19,13 +18,8 @@ SECONDS_TO_END = 5
 def test_the_workers_of_a_killed_master_end_and_release_the_port(
     tmp_path: Path, name: str
 ) -> None:
-    stream_port = free_port(tmp_path / "stream-port")
-    given = {
-        "DATABASE_URL": os.environ["DATABASE_URL"],
-        "REDIS_URL": os.environ["REDIS_URL"],
-    }
-    given |= {"WEB_PROCESSES": "2", "STREAM_PORT": str(stream_port)}
-    with processes(tmp_path, **given) as run:
+    with processes(tmp_path, WEB_PROCESSES="2") as run:
+        stream_port = int(run.supervisor.environment["STREAM_PORT"])
         port = run.port if name == "web" else stream_port
         master = run.start(name)
         eventually(lambda: probe_health(port, run.url))

@@ -28,18 +28,12 @@ from tests.support import database
 from tests.support.keys import stored_spare_key
 from tests.support.paths import ROOT
 from tests.support.pictures import storage
-from tests.support.processes import same_server
+from tests.support.processes import database_of_test
 from wallets import key_generator
 
 # The fixtures: Faber with objects, and files of each test in a folder of their own.
 __all__ = ["college", "restores", "storage"]
 pytestmark = pytest.mark.django_db(transaction=True)
-
-
-def database_url(name=""):
-    return same_server(
-        os.environ["DATABASE_URL"], name or connection.settings_dict["NAME"]
-    )
 
 
 def manage(storage, *arguments, **given):
@@ -48,7 +42,7 @@ def manage(storage, *arguments, **given):
     Without the session that clears the database: a restore refuses beside any other.
     """
     database.close_sessions()
-    environment = {"DATABASE_URL": database_url(), "STORAGE_ROOT": str(storage)}
+    environment = {"DATABASE_URL": database_of_test(), "STORAGE_ROOT": str(storage)}
     ran = subprocess.run(
         [sys.executable, "manage.py", *map(str, arguments)],
         env=os.environ | environment | given,
@@ -69,12 +63,8 @@ def refused(storage, *arguments, **given):
 @pytest.fixture
 def empty_database():
     """The URL of a new database."""
-    name = f"{connection.settings_dict['NAME']}_restored"
-    with psycopg.connect(database_url("postgres"), autocommit=True) as server:
-        server.execute(f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)')
-        server.execute(f'CREATE DATABASE "{name}"')
-        yield database_url(name)
-        server.execute(f'DROP DATABASE "{name}" WITH (FORCE)')
+    with database.new_database("restored") as url:
+        yield url
 
 
 @pytest.fixture
@@ -111,7 +101,7 @@ def test_a_backup_restores_every_row_and_file(
 ):
     key_generator.store_key(stored_spare_key()._asdict())
     backup = back_up(storage, tmp_path_factory)
-    before = contents_of(database_url())
+    before = contents_of(database_of_test())
     new_storage = tmp_path_factory.mktemp("restored")
     code, said = manage(new_storage, "restore", backup, DATABASE_URL=empty_database)
     assert code == 0, said
@@ -132,7 +122,7 @@ def test_a_backup_restores_every_row_and_file(
 def test_a_backup_is_verified_and_leaves_no_database_behind(backup, storage):
     code, said = manage(storage, "verify_backup", backup)
     assert code == 0 and "everything in it opens" in said
-    with psycopg.connect(database_url("postgres")) as server:
+    with psycopg.connect(database_of_test()) as server:
         names = server.execute("SELECT datname FROM pg_database").fetchall()
     assert not [name for [name] in names if name.endswith("_verification")]
     made = datetime.fromisoformat(read_manifest(backup).created_at)
@@ -164,13 +154,13 @@ def test_the_manifest_names_the_master_key_by_its_id_only(backup):
 def test_a_restore_refuses_what_it_would_overwrite_unless_told(backup, storage):
     said = refused(storage, "restore", backup)
     assert "is not empty" in said and "--replace-database" in said
-    before = contents_of(database_url())
+    before = contents_of(database_of_test())
     Tenant.objects.update(name="Changed")
     connection.close()
     connection.close_pool()
     code, said = manage(storage, "restore", backup, "--replace-database")
     assert code == 0, said
-    after = contents_of(database_url())
+    after = contents_of(database_of_test())
     assert after.pop("webhooks_feedepoch") and not before.pop("webhooks_feedepoch")
     assert after.pop("webhooks_feedswitch") != before.pop("webhooks_feedswitch", [])
     assert after == before

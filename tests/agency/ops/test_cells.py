@@ -19,7 +19,7 @@ from connections.protocols import basic_message, connections_1_0
 from tests.agency.ops.test_moving import new_key
 from tests.chaos.ledger import Ledger
 from tests.chaos.receivers import receiving
-from tests.chaos.stories import Caller, Writers
+from tests.chaos.stories import Writers, careful
 from tests.chaos.test_chaos import settle
 from tests.chaos.world import make_world
 from tests.support.cells import directory
@@ -34,7 +34,6 @@ pytestmark = [
 SERVICES = ("worker", "deliver", "beat")
 ASKED = {"policyName": "who", "attributeNames": ["name"]}
 POLICY = {"name": "Policy", "version": "1.0", "attributes": [ASKED]}
-CARD = {"name": "Card", "version": "1.0", "attributes": ["name"]}
 
 
 class Partner(Agent):
@@ -103,7 +102,6 @@ def cells(home, front):
         "AGENCY_MOVE_KEY": new_key(),
         "REVOCATION_FIRST_REGISTRY_SIZE": "4",
         "LEDGER_TIMEOUT": "1",
-        "SPARE_KEYS": "0",
         "LOG_LEVEL": "ERROR",
     }
     own = {}
@@ -139,9 +137,9 @@ class Faber:
 
     def __init__(self, url, organization):
         self.url, self.tenant = url, organization["tenant"]
-        self.api = Caller(url, organization["headers"], Event())
-        wallet = self.api.post("/api/wallets", {"ownerName": "Alice"})["walletId"]
-        self.link = self.api.post(f"/api/wallets/{wallet}/link")["link"]
+        self.api = careful(url, organization["headers"])
+        alice = self.api.hosts()
+        self.link = self.api.post(f"/api/wallets/{alice.wallet_id}/link")["link"]
         self.invited = self.api.post("/connections")
         self.page = self.invited["invitationUrl"]
         policy = self.api.post("/verificationPolicies", POLICY)["policyId"]
@@ -151,8 +149,8 @@ class Faber:
         self.met = self.api.post("/connections")
 
     def define(self, **more):
-        body = CARD | {"name": f"Card {time.time()}"} | more
-        return self.api.post("/definitions/credentials", body)["definitionId"]
+        named = {"name": f"Card {time.time()}"} | more
+        return self.api.defines("name", **named)["definitionId"]
 
     def meets_somebody(self, invited):
         with listening(Partner(self.url)) as newcomer:
@@ -217,7 +215,7 @@ def test_an_organization_moves_and_nothing_is_lost(
         assert sorted(set(texts) - set(sent)) == sorted(partner.written)
         assert len(texts) == len(set(texts))
         eventually(lambda: partner.read() == sent, PATIENCE)
-    acme = Caller(front.url, stays["headers"], Event())
+    acme = careful(front.url, stays["headers"])
     assert acme.post("/connections")["connectionId"]
     assert not writers.counts()["unanswered"]
 
@@ -246,7 +244,7 @@ def check_that_the_other_cell_serves(faber, a, b):
     )
     assert (studio.status_code, studio.cookies["cell"]) == (302, "b")
     path = f"{faber.url}/events/stream"
-    given = {"headers": dict(faber.api.session.headers), "stream": True, "timeout": 30}
+    given = {"headers": faber.api.headers, "stream": True, "timeout": 30}
     with requests.get(path, **given) as stream:
         assert stream.status_code == 200
 

@@ -11,7 +11,6 @@ from threading import Thread
 import pytest
 import requests
 
-from agency.devtools.embedded import postgres, valkey
 from agency.ops.healthcheck import probe_health
 from tests.chaos.ledger import Ledger
 from tests.chaos.receivers import receiving
@@ -19,7 +18,7 @@ from tests.chaos.stories import Writers
 from tests.chaos.test_chaos import settle
 from tests.chaos.world import make_world
 from tests.support.pgbouncer import pgbouncer
-from tests.support.processes import PATIENCE, eventually, processes
+from tests.support.processes import PATIENCE, eventually, own_servers, processes
 
 pytestmark = [
     pytest.mark.slow,
@@ -95,10 +94,9 @@ def go_on(writers):
 
 
 def test_twenty_sessions_are_enough_for_more_connections(home):
-    url = postgres.start(home / "postgres", postgres.FAST)
-    broker = valkey.start(home / "valkey", durable=False)
-    given = {"REDIS_URL": broker, "WEB_PROCESSES": str(PROCESSORS), "SPARE_KEYS": "0"}
-    given |= {"DATABASE_URL": url, "LOG_LEVEL": "ERROR"}
+    given = own_servers(home)
+    given |= {"WEB_PROCESSES": str(PROCESSORS), "LOG_LEVEL": "ERROR"}
+    url = given["DATABASE_URL"]
     ledger = Ledger(url)
     with (
         receiving(1) as receivers,

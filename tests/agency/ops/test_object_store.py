@@ -18,12 +18,12 @@ from credentials.ledgers.webvh import served_logs
 from credentials.models import WebvhDid
 from tests.agency.ops.test_backups import (
     contents_of,
-    database_url,
     empty_database,
     manage,
 )
 from tests.agency.ops.test_moving import make_college
 from tests.support.own_webvh import on_webvh, read_log, row_of
+from tests.support.processes import database_of_test
 
 __all__ = ["empty_database"]  # a fixture
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
@@ -141,7 +141,7 @@ def test_a_backup_is_verified_and_restored_into_another_bucket(
     assert objects_in(bucket_of(options, "restored")) == stored
     assert (
         contents_of(empty_database)["wallets_key"]
-        == contents_of(database_url())["wallets_key"]
+        == contents_of(database_of_test())["wallets_key"]
     )
 
 

@@ -3,8 +3,6 @@
 import json
 import os
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -17,8 +15,11 @@ import requests
 from django.conf import settings
 
 from agency.devtools.embedded import postgres, temporary_home, valkey
-from tests.support.http_servers import Call, http_server
-from tests.support.processes import Processes, eventually, processes
+from tests.chaos.receivers import Receivers, receiving
+from tests.chaos.world import make_world
+from tests.support.outside_agent import Agent
+from tests.support.people import HttpClient, Organization
+from tests.support.processes import Processes, eventually, own_servers, processes
 
 WITHIN = 3  # seconds for an answer during an outage
 BACK = 2  # seconds until the first success after it
@@ -32,6 +33,8 @@ WELL = {
     "stream": 200,
 }
 METRICS_TOKEN = "for-prometheus"
+SERVICES = ("stream", "worker", "deliver", "beat")
+MAIL, PASSWORD = "admin@agency.example", "correct horse 1"
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
 
 
@@ -46,8 +49,10 @@ class Answer(NamedTuple):
 class Product(NamedTuple):
     home: Path
     running: Processes
-    world: dict[str, Any]
-    calls: list[bytes]
+    acme: Organization
+    receivers: Receivers
+    admin: Any  # the cookies of a browser
+    envelope: bytes
 
     @property
     def stream(self) -> str:
@@ -55,8 +60,7 @@ class Product(NamedTuple):
 
     def routes(self) -> dict[str, Callable[[], requests.Response]]:
         """A request of each kind, which succeeds while all is well."""
-        headers, page = self.world["headers"], {"Accept": "text/html"}
-        cookies = {settings.SESSION_COOKIE_NAME: self.world["session"]}
+        headers, page = self.acme.headers, {"Accept": "text/html"}
 
         def get(path: str, **given: Any) -> Callable[[], requests.Response]:
             url = self.running.url + path
@@ -76,10 +80,12 @@ class Product(NamedTuple):
                 timeout=30,
             ),
             "DIDComm": lambda: requests.post(
-                f"{self.running.url}/didcomm", data=self.world["envelope"], timeout=30
+                f"{self.running.url}/didcomm", data=self.envelope, timeout=30
             ),
-            "studio": get("/studio/organizations/new", headers=page, cookies=cookies),
-            "admin": get("/admin/", headers=page, cookies=cookies),
+            "studio": get(
+                "/studio/organizations/new", headers=page, cookies=self.admin
+            ),
+            "admin": get("/admin/", headers=page, cookies=self.admin),
             "stream": lambda: requests.get(
                 f"{self.stream}/events/stream",
                 headers=headers,
@@ -90,45 +96,31 @@ class Product(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def receiver():
-    """Its URL, and the bodies that it was sent."""
-    calls: list[bytes] = []
-
-    def respond(call: Call) -> None:
-        calls.append(call.read())
-        call.answer()
-
-    with http_server(respond) as server:
-        yield f"{server.url}/", calls
-
-
-@pytest.fixture(scope="module")
-def started(receiver):
+def started():
     """Web, stream, worker, deliver and beat, beside servers of their own."""
-    url, calls = receiver
-    with temporary_home() as home:
-        servers = {
-            "DATABASE_URL": postgres.start(home / "postgres", postgres.FAST),
-            "REDIS_URL": valkey.start(home / "valkey", durable=False),
-            "STREAM_PORT": str(free_port()),
-            "METRICS_TOKEN": METRICS_TOKEN,
-            "STAFF_SECOND_FACTOR": "0",  # the session of its staff has a password only
-            "OUTGOING_ALLOW_LOOPBACK": "1",
-            "WEBHOOK_REQUIRE_HTTPS": "0",
-            "SPARE_KEYS": "0",
-        }
-        with processes(home, **servers) as running:
-            environment = running.supervisor.environment
-            environment["DJANGO_SETTINGS_MODULE"] = "agency.settings"
-            command = [sys.executable, "-m", "tests.agency.ops.outage_world", url]
-            own = environment | {
-                "ALLOWED_HOSTS": "testserver"
-            }  # the name that Django's client asks
-            made = subprocess.run(command, env=own, check=True, capture_output=True)
-            for name in ("stream", "worker", "deliver", "beat"):
-                running.start(name)
-            running.start_web()
-            yield Product(home, running, json.loads(made.stdout), calls)
+    with temporary_home() as home, receiving(1) as receivers:
+        receivers.heal()
+        given = own_servers(home) | {"METRICS_TOKEN": METRICS_TOKEN}
+        given["STAFF_SECOND_FACTOR"] = "0"  # the admin has a password only
+        with processes(home, **given) as running:
+            running.start_all(*SERVICES)
+            headers = make_world(running, receivers.url)["Acme"]["headers"]
+            acme = Organization.with_keys(headers, HttpClient(running.url))
+            stranger = Agent()
+            envelope = stranger.pack({}, stranger.verkey)
+            yield Product(home, running, acme, receivers, admin_of(running), envelope)
+
+
+def admin_of(running: Processes) -> Any:
+    """The cookies of an administrator's browser, signed in by the page."""
+    command = f"createsuperuser --noinput --username admin --email {MAIL}"
+    assert running.manage(command, DJANGO_SUPERUSER_PASSWORD=PASSWORD) == 0
+    browser, page = requests.Session(), f"{running.url}/accounts/login/"
+    browser.get(page, timeout=30)
+    form = {"login": MAIL, "password": PASSWORD}
+    form["csrfmiddlewaretoken"] = browser.cookies[settings.CSRF_COOKIE_NAME]
+    assert browser.post(page, form, timeout=30).ok
+    return browser.cookies
 
 
 @pytest.fixture
@@ -138,16 +130,8 @@ def product(started):
     eventually(lambda: is_up(f"{started.running.url}/health/ready"), 60)
     for name, ask in started.routes().items():
         assert timed_answer(ask).status == WELL[name], name
-    started.calls.clear()
+    started.receivers.calls.clear()
     return started
-
-
-def free_port() -> int:
-    import socket
-
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 def is_up(url: str) -> bool:
@@ -241,28 +225,15 @@ def check_that_processes_go_on(product: Product) -> None:
     No process was restarted.
     """
     stream = product.routes()["stream"]()
-    connection = meet(product).encode()
+    connection = product.acme.hosts().known_as(product.acme).encode()
 
     def is_told(text: bytes) -> bool:
         return b"new_connection" in text and connection in text
 
     assert any(map(is_told, stream.iter_lines()))
-    eventually(lambda: any(map(is_told, product.calls)), 20)
-    for name in ("stream", "worker", "deliver", "beat", "web"):
+    eventually(lambda: any(is_told(one.data) for one in product.receivers.calls), 20)
+    for name in (*SERVICES, "web"):
         assert product.running.is_alive(name), f"{name} has ended"
-
-
-def meet(product: Product) -> str:
-    """Make a connection. Return its id."""
-    url, headers = product.running.url, product.world["headers"]
-    invited = requests.post(
-        f"{url}/connections", json={}, headers=headers, timeout=30
-    ).json()
-    path = f"/api/{product.world['wallet']}/connections/invitation"
-    form = {"invitation": (None, invited["invitation"])}
-    accepted = requests.post(url + path, files=form, headers=headers, timeout=30)
-    assert accepted.status_code == 200, accepted.text
-    return invited["connectionId"]
 
 
 @pytest.fixture

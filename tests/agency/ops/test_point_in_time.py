@@ -4,7 +4,6 @@ Clients write meanwhile, and PostgreSQL is killed while it recovers.
 """
 
 import shutil
-from threading import Event
 
 import psycopg
 import pytest
@@ -12,8 +11,9 @@ import pytest
 from agency.devtools.embedded import postgres, valkey
 from tests.chaos.ledger import Ledger
 from tests.chaos.receivers import receiving
-from tests.chaos.stories import Caller, Refused, Writers
+from tests.chaos.stories import Writers, careful
 from tests.chaos.world import make_world
+from tests.support.people import ApiError
 from tests.support.processes import PATIENCE, eventually, processes
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
@@ -78,11 +78,11 @@ def restore_to(home, moment):
 def test_the_database_returns_to_a_moment_and_readers_are_told(home):
     database = start_archiving(home)
     broker = valkey.start(home / "valkey", durable=False)
-    given = {"DATABASE_URL": database, "REDIS_URL": broker, "SPARE_KEYS": "0"}
+    given = {"DATABASE_URL": database, "REDIS_URL": broker}
     with receiving(1) as receivers, processes(home, **given) as product:
         product.start_web()
         world = make_world(product, receivers.url)
-        faber = Caller(product.url, world["Faber"]["headers"], Event())
+        faber = careful(product.url, world["Faber"]["headers"])
         writers = Writers(world, product.url, [("Faber", "Acme"), ("Acme", "Acme")])
         writers.start()
         back_up_base(home, database)
@@ -100,6 +100,6 @@ def test_the_database_returns_to_a_moment_and_readers_are_told(home):
         product.start_web()
         names = {one["connectionId"] for one in faber.get("/connections")}
         assert "kept" in names and "lost" not in names
-        with pytest.raises(Refused, match="database_restored"):
+        with pytest.raises(ApiError, match="database_restored"):
             faber.get(f"/events?after={cursor}")
         assert product.manage("verify_keys") == 0

@@ -7,8 +7,8 @@ import signal
 import pytest
 import requests
 
-from agency.devtools.embedded import postgres, temporary_home, valkey
-from tests.support.processes import eventually, processes
+from agency.devtools.embedded import temporary_home
+from tests.support.processes import eventually, own_servers, processes
 
 TOKEN = "for-prometheus"
 SERVICES = ("stream", "worker", "deliver", "beat")
@@ -17,18 +17,12 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
 
 @pytest.fixture(scope="module")
 def running():
-    with temporary_home() as home:
-        given = {
-            "DATABASE_URL": postgres.start(home / "postgres", postgres.FAST),
-            "REDIS_URL": valkey.start(home / "valkey", durable=False),
-            "METRICS_TOKEN": TOKEN,
-            "SPARE_KEYS": "0",
-        }
-        with processes(home, **given) as found:
-            for name in SERVICES:
-                found.start(name)
-            found.start_web()
-            yield found
+    with (
+        temporary_home() as home,
+        processes(home, **own_servers(home), METRICS_TOKEN=TOKEN) as found,
+    ):
+        found.start_all(*SERVICES)
+        yield found
 
 
 def wrong(running):
@@ -66,12 +60,11 @@ def test_killed_processes_are_missed_until_they_are_started(running, kinds):
 
 def test_a_frozen_worker_is_missed(running):
     eventually(lambda: not wrong(running), 120)
-    group = running.supervisor.services["worker"].pid
-    os.killpg(group, signal.SIGSTOP)
+    running.signal("worker", signal.SIGSTOP)
     try:
         eventually(lambda: "no worker since" in str(wrong(running)), 60)
     finally:
-        os.killpg(group, signal.SIGCONT)
+        running.signal("worker", signal.SIGCONT)
     eventually(lambda: not wrong(running), 120)
 
 

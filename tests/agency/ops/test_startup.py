@@ -9,12 +9,12 @@ import psycopg
 import pytest
 import requests
 
-from agency.devtools.embedded import postgres, start_servers, temporary_home
+from agency.devtools.embedded import start_servers, temporary_home
 from agency.devtools.embedded.home import new_master_key
 from core.database import sessions
 from tests.support.pgbouncer import pgbouncer, through
 from tests.support.postgres_pooler import pooling
-from tests.support.processes import eventually, processes
+from tests.support.processes import eventually, own_servers, processes
 
 SERVICES = ("web", "stream", "worker", "deliver", "beat")
 WRONG_KEY = "AGENCY_MASTER_KEY is not the key this database was sealed with"
@@ -27,11 +27,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
 def servers():
     """A database that was sealed with a key, as it has an organization."""
     with temporary_home() as home:
-        database = postgres.start(home / "postgres", postgres.FAST)
-        servers = start_servers(home) | {
-            "DATABASE_URL": database,
-            "SPARE_KEYS": "0",
-        }
+        servers = start_servers(home) | own_servers(home)
         servers["ALLOWED_HOSTS"] = "127.0.0.1"
         with processes(home, **servers) as running:
             assert running.manage("create_organization Faber") == 0
@@ -40,14 +36,8 @@ def servers():
 
 @pytest.fixture
 def product(servers, tmp_path):
-    with processes(tmp_path, **servers, STREAM_PORT=str(free_port())) as running:
+    with processes(tmp_path, **servers) as running:
         yield running
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 def refuses(product, capsys, sentence, **given):
@@ -63,17 +53,11 @@ def refuses(product, capsys, sentence, **given):
         assert any(line.startswith(name) and sentence in line for line in said), name
 
 
-def managed(product, command, **given):
-    variables = product.supervisor.environment | given
-    command = ["python", "manage.py", *command.split()]
-    return subprocess.run(command, env=variables, capture_output=True, text=True)
-
-
 def test_a_wrong_master_key_starts_nothing(product, capsys):
     wrong = {"AGENCY_MASTER_KEY": new_master_key()}
     refuses(product, capsys, WRONG_KEY, **wrong)
-    assert WRONG_KEY in managed(product, "migrate", **wrong).stderr
-    assert WRONG_KEY in managed(product, "deliver", **wrong).stderr
+    assert WRONG_KEY in product.capture("migrate", **wrong)[1]
+    assert WRONG_KEY in product.capture("deliver", **wrong)[1]
 
 
 @contextmanager
@@ -202,12 +186,12 @@ def test_services_work_behind_pgbouncer_and_migrate_asks_for_more(
     with pgbouncer(servers["DATABASE_URL"], **given) as pooler:
         url = pooler.url
         assert what_is_kept(url) == mode
-        ran = managed(product, "migrate", DATABASE_URL=url)
-        assert (ran.returncode == 0) is (mode == "session")
-        assert (NO_SESSIONS in ran.stderr) is (mode == "transaction")
+        code, said = product.capture("migrate", DATABASE_URL=url)
+        assert (code == 0) is (mode == "session")
+        assert (NO_SESSIONS in said) is (mode == "transaction")
         product.start_web(DATABASE_URL=url)
         eventually(lambda: ready(product).status_code == 200, 20)
-        said = managed(product, "doctor", DATABASE_URL=url).stdout
+        _, said = product.capture("doctor", DATABASE_URL=url)
     for found in (NO_SESSIONS, LIMIT):
         assert (found in said) is (mode == "transaction")
     assert (LIMIT in capsys.readouterr().out) is (mode == "transaction")
@@ -222,4 +206,4 @@ def test_nothing_starts_behind_a_pooler_that_keeps_no_transactions(
         url = pooler.url
         assert what_is_kept(url) == "statement"
         refuses(product, capsys, NO_TRANSACTIONS, DATABASE_URL=url)
-        assert NO_TRANSACTIONS in managed(product, "migrate", DATABASE_URL=url).stderr
+        assert NO_TRANSACTIONS in product.capture("migrate", DATABASE_URL=url)[1]

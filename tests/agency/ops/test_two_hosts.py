@@ -23,8 +23,6 @@ def on_host(folder, given):
 def hosts(home):
     """Two that share no counters on a disk."""
     given = start_servers(home) | {
-        "SPARE_KEYS": "0",
-        "WEB_PROCESSES": "1",
         "INBOX_PER_ADDRESS": str(ALLOWED),
         "METRICS_TOKEN": TOKEN,
     }

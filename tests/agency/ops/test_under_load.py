@@ -24,11 +24,17 @@ from tenants.sealed_columns import list_sealed_tables
 from tests.agency.ops.test_moving import new_key
 from tests.chaos.ledger import Ledger
 from tests.chaos.receivers import receiving
-from tests.chaos.stories import Caller, Writers
+from tests.chaos.stories import Writers, careful
 from tests.chaos.world import make_world
 from tests.support import database
 from tests.support.database import new_database
-from tests.support.processes import PATIENCE, eventually, processes, same_server
+from tests.support.processes import (
+    PATIENCE,
+    database_of_test,
+    eventually,
+    processes,
+    same_server,
+)
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 SERVICES = ("worker", "deliver", "beat")
@@ -59,14 +65,12 @@ FOUND = (  # the organizations that are found, and the number of API keys
 @pytest.fixture(scope="module")
 def given(django_db_setup, django_db_blocker):
     """Settings of a product in the database of the tests, which is emptied at the end."""
-    name = connection.settings_dict["NAME"]
     yield {
-        "DATABASE_URL": same_server(os.environ["DATABASE_URL"], name),
+        "DATABASE_URL": database_of_test(),
         "REDIS_URL": os.environ["REDIS_URL"],
         "PUBLIC_URL": "http://127.0.0.1:8000",  # here nobody calls it
         "AGENCY_MOVE_KEY": new_key(),
         "LEDGER_TIMEOUT": "5",
-        "SPARE_KEYS": "0",
         "WEB_PROCESSES": "2",
         "LOG_LEVEL": "ERROR",
     }
@@ -258,7 +262,7 @@ def test_what_was_acknowledged_before_a_backup_is_there_after_a_restore(
     backup = tmp_path / "monday"
     killed = here.manage(f"backup {backup}", FAULT_POINT="inside_backup")
     assert (killed, backup.exists()) == (KILLED, False)
-    faber = Caller(here.url, world["Faber"]["headers"], writers.over)
+    faber = careful(here.url, world["Faber"]["headers"])
     cursor = faber.get("/events?after=start")[-1]["cursor"]
     before = writers.acknowledged()
     assert here.manage(f"backup {backup}") == 0

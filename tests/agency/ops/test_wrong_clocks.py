@@ -1,8 +1,5 @@
 """Workers on a host whose clock is wrong, beside one whose clock is right. # slow"""
 
-import json
-import subprocess
-import sys
 import time
 from collections import Counter
 from pathlib import Path
@@ -11,9 +8,10 @@ import psycopg
 import pytest
 import requests
 
-from agency.devtools.embedded import postgres, valkey
+from tests.chaos.world import make_world
 from tests.support.http_servers import http_server
-from tests.support.processes import eventually, processes
+from tests.support.people import HttpClient, Organization
+from tests.support.processes import eventually, own_servers, processes
 from tests.support.tools import FOLDER, find_program
 
 EVENTS = 60
@@ -66,13 +64,8 @@ def receiver(calls):
 
 @pytest.fixture
 def running(home, receiver):
-    given = {
-        "DATABASE_URL": postgres.start(home / "postgres", postgres.FAST),
-        "REDIS_URL": valkey.start(home / "valkey", durable=False),
-        "SPARE_KEYS": "0",
-        "EXPECTED_PROCESSES": "web,worker,deliver,beat",
-    }
-    with processes(home, **given) as found:
+    given = {"EXPECTED_PROCESSES": "web,worker,deliver,beat"}
+    with processes(home, **own_servers(home), **given) as found:
         yield found
 
 
@@ -93,24 +86,11 @@ def test_nothing_is_doubled_or_left(running, receiver, calls, shift):
     # Both deliver from the first event on: else there is nothing to double.
     with psycopg.connect(database, autocommit=True) as connection:
         eventually(lambda: connection.execute(DELIVER).fetchone()[0] == 2, 60)
-    made = subprocess.run(
-        [sys.executable, "-m", "tests.agency.ops.outage_world", receiver.url],
-        env=before | {"DJANGO_SETTINGS_MODULE": "agency.settings"},
-        check=True,
-        capture_output=True,
-    )
-    headers = json.loads(made.stdout)["headers"]
-    webhooks = f"{running.url}/webhooks"
-    [webhook] = requests.get(webhooks, headers=headers, timeout=30).json()
-    example = {"messageType": "verification"}
+    world = make_world(running, receiver.url)["Acme"]
+    acme = Organization.with_keys(world["headers"], HttpClient(running.url))
+    example = f"/webhooks/{world['webhooks']['steady']}/example"
     for _ in range(EVENTS):
-        answer = requests.post(
-            f"{webhooks}/{webhook['id']}/example",
-            json=example,
-            headers=headers,
-            timeout=30,
-        )
-        assert answer.status_code < 300
+        acme.post(example, {"messageType": "verification"})
 
     eventually(lambda: len(set(calls)) >= EVENTS, 60)
     time.sleep(3 * CALL_SECONDS)

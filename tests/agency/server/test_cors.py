@@ -11,8 +11,9 @@ from django.test import Client, override_settings
 
 from agency.server.cors import ASGIMiddleware
 from core.api.authentication import SUBSCRIPTION_HEADERS
-from tests.support.event_streams import free_port, serving
+from tests.support.event_streams import serving
 from tests.support.http_servers import http_server
+from tests.support.processes import free_port
 
 APP, OTHER = "https://app.example", "https://other.example"
 ALLOWED = {"CORS_ALLOWED_ORIGINS": [APP]}

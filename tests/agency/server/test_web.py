@@ -12,8 +12,8 @@ from urllib.parse import urlsplit
 import pytest
 import requests
 
-from tests.support.event_streams import free_port, serving
-from tests.support.processes import eventually
+from tests.support.event_streams import serving
+from tests.support.processes import eventually, free_port
 
 pytestmark = pytest.mark.slow
 ROUTES = (

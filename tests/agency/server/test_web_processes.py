@@ -12,11 +12,10 @@ from functools import cache
 import psutil
 import pytest
 import requests
-from django.db import connection
 
 from tenants import vault
 from tenants.models import LoggedRequest
-from tests.support.processes import PATIENCE, eventually, processes, same_server
+from tests.support.processes import PATIENCE, database_of_test, eventually, processes
 
 pytestmark = pytest.mark.slow
 TOKEN = "for-prometheus-only"
@@ -29,10 +28,8 @@ def two_processes(folder):
     """They serve the database of the test."""
     vault.forget_keys()  # all processes read the one of this test
     vault.data_key(None)
-    name = connection.settings_dict["NAME"]
     given = {
-        "DATABASE_URL": same_server(os.environ["DATABASE_URL"], name),
-        "REDIS_URL": os.environ["REDIS_URL"],
+        "DATABASE_URL": database_of_test(),
         "WEB_PROCESSES": "2",
         "METRICS_TOKEN": TOKEN,
         "INBOX_PER_ADDRESS": "10",

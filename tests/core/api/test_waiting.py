@@ -12,7 +12,8 @@ from django.test import Client
 
 from core.api import long_poll
 from core.work import waiting
-from tests.support.event_streams import free_port, serving
+from tests.support.event_streams import serving
+from tests.support.processes import free_port
 from tests.support.races import in_thread, wait_until
 
 pytestmark = pytest.mark.django_db(transaction=True)

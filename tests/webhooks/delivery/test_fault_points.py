@@ -1,6 +1,5 @@
 """Processes killed at the three points where data could be lost, and the result."""
 
-import os
 import random
 import time
 
@@ -8,9 +7,9 @@ import pytest
 import requests
 from django.db import connection
 
-from agency.devtools.embedded import temporary_home, valkey
+from agency.devtools.embedded import valkey
 from connections.models import Connection
-from tests.support.processes import eventually, processes, same_server
+from tests.support.processes import database_of_test, eventually, processes
 from tests.support.webhook_receiver import time_passes
 from webhooks.delivery.examples import send_example
 from webhooks.events.types import Type
@@ -25,14 +24,12 @@ KILLED = -9
 
 
 @pytest.fixture
-def product(tmp_path):
+def product(home):
     """The product's processes beside this test, on its database."""
-    name = connection.settings_dict["NAME"]
-    database = same_server(os.environ["DATABASE_URL"], name)
-    with temporary_home() as home:
-        broker = valkey.start(home / "valkey", durable=False)
-        with processes(tmp_path, DATABASE_URL=database, REDIS_URL=broker) as product:
-            yield product
+    broker = valkey.start(home / "valkey", durable=False)
+    given = {"DATABASE_URL": database_of_test(), "REDIS_URL": broker}
+    with processes(home, **given) as product:
+        yield product
 
 
 @pytest.fixture
@@ -55,7 +52,7 @@ def test_killed_between_commit_and_ringing_the_event_is_found_by_the_sweep(
     registers(messageTypes=["connection_invited"])
     product.start_web(FAULT_POINT="after_commit_before_wake")
     with pytest.raises(requests.ConnectionError):
-        post(product, faber, "/connections", {"connectionId": "office"})
+        faber.at(product.url).invites(connectionId="office")
     assert Connection.objects.get().connection_id == "office"
     assert Delivery.pending().count() == 1 and receiver.calls == []
     product.start("deliver"), product.start("beat")
@@ -71,10 +68,8 @@ def accepts_and_dies(faber, registers, product):
         registers(messageTypes=[str(kind) for kind in Type])
         alice, invited = faber.hosts(), faber.invites(connectionId="office")
         product.start_web(FAULT_POINT=fault)
-        form = {"invitation": (None, invited["invitation"])}
-        path = f"{alice.prefix}/connections/invitation"
         with pytest.raises(requests.ConnectionError):
-            post(product, faber, path, files=form)
+            alice.at(product.url).accepts_invitation(invited["invitation"])
         return alice, invited
 
     return accept
@@ -179,11 +174,6 @@ def test_killed_after_claiming_it_calls_when_the_lease_is_over(
     time_passes(seconds=61)
     assert product.manage("deliver") == 0
     assert sequences_of_calls(receiver) == [1, 2]
-
-
-def post(product, organization, path, body=None, files=None):
-    given = {"json": body, "files": files, "headers": organization.headers}
-    return requests.post(product.url + path, **given, timeout=30)
 
 
 def test_the_loop_outlives_a_lost_database_and_ends_when_asked(

@@ -5,10 +5,9 @@ import subprocess
 import sys
 
 import pytest
-from django.db import connection
 
 from agency.devtools.run import DEVELOPER_SETTINGS
-from tests.support.processes import same_server
+from tests.support.processes import database_of_test
 from tests.support.webhook_receiver import receiving
 from webhooks.models import Delivery, Webhook
 
@@ -30,9 +29,8 @@ def in_a_process(program, *arguments, **given):
 
     Return its output.
     """
-    name = connection.settings_dict["NAME"]
-    database = same_server(os.environ["DATABASE_URL"], name)
-    environment = os.environ | {"DATABASE_URL": database, "ALLOWED_HOSTS": "*"} | given
+    own = {"DATABASE_URL": database_of_test(), "ALLOWED_HOSTS": "*"}
+    environment = os.environ | own | given
     environment["DJANGO_SETTINGS_MODULE"] = "agency.settings"
     command = [sys.executable, "-c", program, *arguments]
     ran = subprocess.run(

@@ -16,10 +16,9 @@ from tests.support.errors import assert_error
 from tests.support.event_streams import (
     Stream,
     database_connections,
-    free_port,
     serving,
 )
-from tests.support.processes import eventually
+from tests.support.processes import eventually, free_port
 from tests.support.races import during, threads
 from webhooks.events import epochs, feed
 from webhooks.events.stream import Broadcaster, Listener
