@@ -38,7 +38,7 @@ def moved(faber, settings, monkeypatch, tmp_path):
     monkeypatch.setattr(freezing, "MARGIN_SECONDS", -settings.LEDGER_TIMEOUT)
     faber.offers(faber.hosts(), faber.defines("name", "level"), VALUES)
     original = Connection.objects.filter(tenant=faber.tenant).latest("pk").my_key
-    fill(faber, MANY)
+    fill(faber.tenant, MANY)
     give_seeds(Key.objects.filter(seed=original.seed).exclude(pk=original.pk))
     exports(faber, tmp_path / "faber", "--move")
     database.clear(None)
@@ -75,9 +75,11 @@ def test_8000_connections_arrive_while_the_feeds_of_others_move_on(
     tenant, reader = faber.tenant.pk, Organization("Reader")
     kill_midway(moved, settings, tenant)
     assert not Tenant.objects.filter(pk=tenant).exists()
+    importing = start_import(moved, settings)
     there = read_feed_during(
-        start_import(moved, settings), reader, lambda: connections_left(tenant)
+        lambda: importing.poll() is None, reader, lambda: connections_left(tenant)
     )
+    assert importing.returncode == 0
     assert connections_left(tenant) > MANY and not Erasure.objects.exists()
     assert len(set(there)) > 3, "the feed moved on between the batches"
     assert faber.get("/events")[-1]["body"]

@@ -37,7 +37,7 @@ def test_the_memory_of_an_export_does_not_grow_with_the_rows(faber, acme, tmp_pa
     faber.offers(acme.hosts("Bob"), faber.defines("name", "level"), VALUES)
     peaks = []
     for name, count in (("few", 10), ("many", 3000)):
-        fill(faber, count)
+        fill(faber.tenant, count)
         peaks.append(peak_of_export(faber, tmp_path / name))
     assert bytes_of(Connection) + bytes_of(Credential) > 4 * MEGABYTE
     assert peaks[1] - peaks[0] < MEGABYTE

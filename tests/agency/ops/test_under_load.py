@@ -1,7 +1,8 @@
 """One running product, while clients write: what it does is killed and repeated. # slow
 
-It verifies and restores backups, replaces its keys, and at last its organizations move
-to another installation. Nothing that was acknowledged is lost, and no call fails.
+It removes an organization, replaces its keys, verifies and restores backups, and at
+last its organizations move to another installation. Nothing that was acknowledged is
+lost, and no call fails.
 """
 
 import os
@@ -19,21 +20,30 @@ from agency.ops.moving import EXIT_CODES
 from tenants import vault
 from tenants.data_key_rotation import delete_retired_data_keys
 from tenants.master_key_rotation import count_by_master_key
-from tenants.models import DataKey, FormerDataKey, Tenant
+from tenants.models import DataKey, Erasure, FormerDataKey, Tenant
 from tenants.sealed_columns import list_sealed_tables
 from tests.agency.ops.test_moving import new_key
 from tests.chaos.ledger import Ledger
 from tests.chaos.receivers import receiving
-from tests.chaos.stories import Writers, careful
+from tests.chaos.stories import VALUES, Writers, careful
 from tests.chaos.world import make_world
 from tests.support import database
 from tests.support.database import new_database
+from tests.support.feed_lag import read_feed_during
+from tests.support.people import HttpClient, Organization
 from tests.support.processes import (
     PATIENCE,
     database_of_test,
     eventually,
     processes,
     same_server,
+)
+from tests.tenants.lifecycle.test_erasure import rows_with
+from tests.tenants.lifecycle.test_large_erasure import (
+    MANY,
+    connections_left,
+    end_leases,
+    fill,
 )
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
@@ -70,6 +80,7 @@ def given(django_db_setup, django_db_blocker):
         "REDIS_URL": os.environ["REDIS_URL"],
         "PUBLIC_URL": "http://127.0.0.1:8000",  # here nobody calls it
         "AGENCY_MOVE_KEY": new_key(),
+        "DELETION_UNDO_HOURS": "0",
         "LEDGER_TIMEOUT": "5",
         "WEB_PROCESSES": "2",
         "LOG_LEVEL": "ERROR",
@@ -161,6 +172,39 @@ def check_values(writers):
             path = f"/credentials/{row['credentialId']}"
             assert pair.office.get(path)["values"]
     assert writers.steps()["offer"]
+
+
+def test_8000_connections_of_an_organization_go_while_others_write(
+    here, receivers, writers
+):
+    """The worker is killed in the middle, and the feeds of others move on."""
+    made = make_world(here, receivers.url)
+    tenant = Tenant.objects.get(pk=made["Faber"]["tenant"])
+    office, acme = (
+        Organization.with_keys(made[name]["headers"], HttpClient(here.url))
+        for name in NAMES
+    )
+    bob = acme.hosts("Bob")
+    office.offers(bob, made["Faber"]["definition"], VALUES)
+    fill(tenant, MANY)
+
+    def left():
+        return connections_left(tenant)
+
+    with without_failure(writers):
+        office.delete(f"/tenants/{tenant.public_id}")
+        assert left() > MANY, "the call did not wait for them"
+        eventually(lambda: left() < MANY - 1000, PATIENCE)
+        here.kill("worker")
+        assert 0 < left() < MANY
+        end_leases()
+        here.start("worker")
+        seen = read_feed_during(Erasure.objects.exists, acme, left)
+    assert len(set(seen)) > 5, "the feed moved on between the batches"
+    assert rows_with("tenant", tenant.pk) == {}
+    eventually(lambda: bob.states() == ["Rejected"])
+    acme.delete(f"/tenants/{made['Acme']['tenant']}")  # the last test moves all others
+    eventually(lambda: not Erasure.objects.exists(), PATIENCE)
 
 
 def test_all_data_keys_are_replaced(here, world, writers):
