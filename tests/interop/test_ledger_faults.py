@@ -354,11 +354,10 @@ def web(tmp_path):
 
 def defines_by(run, organization):
     """Ask the running web server for a definition, always with the same key."""
-    return requests.post(
-        f"{run.url}/definitions/credentials",
-        json=DEGREE | {"attributes": [*VALUES]},
-        headers=organization.headers | {"Idempotency-Key": "degree"},
-        timeout=90,
+    body = DEGREE | {"attributes": [*VALUES]}
+    key = {"Idempotency-Key": "degree"}
+    return organization.at(run.url).send(
+        "post", "/definitions/credentials", body, **key
     )
 
 

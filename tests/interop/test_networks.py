@@ -7,14 +7,13 @@ from base64 import b64encode
 
 import pytest
 from django.conf import settings
-from django.db import connection
 
 from credentials.ledgers.indy import pool
 from credentials.ledgers.local import published_body
 from credentials.models import PublishedObject
 from tests.support.ledger_networks import add_network
 from tests.support.people import Organization
-from tests.support.processes import same_server
+from tests.support.processes import database_of_test
 
 VALUES = {"Full Name": "Alice", "level": "7"}
 NOW = {
@@ -30,8 +29,7 @@ def faber(network, stored_keys):
 
 def beside(environment):
     """The environment of a process on the database of the test."""
-    database = same_server(os.environ["DATABASE_URL"], connection.settings_dict["NAME"])
-    return os.environ | {"DATABASE_URL": database} | environment
+    return os.environ | {"DATABASE_URL": database_of_test()} | environment
 
 
 def verdict(organization, holder):

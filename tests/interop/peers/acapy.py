@@ -19,8 +19,9 @@ from typing import Any, NamedTuple
 import base58
 import requests
 
-from tests.interop.peers.processes import Process, eventually, free_port
+from tests.interop.peers.processes import Process
 from tests.interop.peers.webhooks import Webhooks
+from tests.support.processes import eventually, free_port
 
 CACHE = Path(os.environ.get("AGENCY_PEERS", Path.home() / ".cache" / "agency-peers"))
 PLUGINS = Path(__file__).parent / "plugins"

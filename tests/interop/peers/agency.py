@@ -4,58 +4,35 @@ import json
 import os
 import secrets
 import shlex
-import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import psycopg
 import requests
-from django.conf import settings
 
-from agency.devtools.run import DEVELOPER_SETTINGS
-from agency.devtools.supervisor import read_procfile
-from tests.interop.peers.processes import Process, eventually, free_port
 from tests.support import people
+from tests.support.processes import Processes, eventually, same_server
 from tests.support.rounds import ROUNDS
 from tests.support.servers import OWN_DATABASE
 
 SERVICES = ("web", "worker", "deliver", "beat")
 
 
-class Agency:
-    """`services`: the running processes by their name in the Procfile."""
-
-    def __init__(self, folder: Path, **environment: str):
-        self.folder, self.port = folder, free_port()
-        self.url = f"http://127.0.0.1:{self.port}"
+class Agency(Processes):
+    def __init__(self, folder: Path, **given: str):
         self.database = f"interop_{secrets.token_hex(6)}"
-        self.services: dict[str, Process] = {}
-        self.environment = (
-            os.environ
-            | DEVELOPER_SETTINGS
-            | {
-                "ALLOWED_HOSTS": "127.0.0.1",
-                "DATABASE_URL": self._database_url(self.database),
-                "PORT": str(self.port),
-                "PUBLIC_URL": self.url,
-                "LOG_LEVEL": "INFO",
-                "STORAGE_ROOT": str(folder / "storage"),
-                "METRICS_ROOT": str(folder / "metrics"),
-                "PYTHONPATH": str(settings.BASE_DIR),
-                "PYTHONWARNINGS": "ignore",
-                # One registry holds what all rounds issue.
-                "REVOCATION_FIRST_REGISTRY_SIZE": str(64 * (1 + ROUNDS // 4)),
-                "PATH": os.pathsep.join(
-                    (str(Path(sys.executable).parent), os.environ["PATH"])
-                ),
-            }
-            | environment
-        )
+        own = {
+            "ALLOWED_HOSTS": "127.0.0.1",
+            "DATABASE_URL": self._database_url(self.database),
+            "LOG_LEVEL": "INFO",
+            "WEB_PROCESSES": "2",
+            # One registry holds what all rounds issue.
+            "REVOCATION_FIRST_REGISTRY_SIZE": str(64 * (1 + ROUNDS // 4)),
+        }
+        super().__init__(folder, **own | given)
 
-    def start(self) -> None:
+    def start_services(self) -> None:
         """Does not wait: see wait_until_ready()."""
         is_own = os.environ[OWN_DATABASE]  # then what it names is migrated, and unused
         migrated = urlsplit(os.environ["DATABASE_URL"]).path.strip("/")
@@ -63,45 +40,36 @@ class Agency:
             copied = f"TEMPLATE {migrated}" if is_own else ""
             connection.execute(f"CREATE DATABASE {self.database} {copied}")
         if not is_own:
-            self.manage("migrate", "--no-input")
+            self.run_command("migrate", "--no-input")
         for name in SERVICES:
-            self.services[name] = Process(
-                self._command(name), self.environment, self.folder / f"{name}.log"
-            )
+            self.start(name)
 
     def stop(self) -> None:
-        for service in self.services.values():
-            service.signal(signal.SIGTERM)
-        for service in self.services.values():
-            service.stop()
+        self.supervisor.stop(grace=5)
         with self._server() as connection:
             connection.execute(f"DROP DATABASE IF EXISTS {self.database} WITH (FORCE)")
 
     def wait_until_ready(self) -> None:
         eventually(self._is_ready, 120)
 
-    def manage(self, *arguments: str, **environment: str) -> str:
+    def run_command(self, *arguments: str, **given: str) -> str:
         """Runs a command of manage.py; answers what it prints."""
-        done = subprocess.run(
-            [sys.executable, str(settings.BASE_DIR / "manage.py"), *arguments],
-            env=self.environment | environment,
-            cwd=settings.BASE_DIR,
-            capture_output=True,
-            text=True,
-            timeout=120,
-        )
-        assert done.returncode == 0, done.stdout + done.stderr
-        return done.stdout
+        code, said = self.capture(shlex.join(arguments), **given)
+        assert code == 0, said
+        return said
 
     def organization(self, name: str, network: str = "local") -> "Organization":
-        made = json.loads(
-            self.manage("create_organization", name, "--network", network, "--json")
+        said = self.run_command(
+            "create_organization", name, "--network", network, "--json"
         )
-        return Organization(self, made)
+        return Organization(self, json.loads(said.splitlines()[-1]))
+
+    def connected(self) -> psycopg.Connection:
+        return psycopg.connect(self.supervisor.environment["DATABASE_URL"])
 
     def rows(self, table: str, where: str) -> int:
         """How many rows of a table are so."""
-        with psycopg.connect(self.environment["DATABASE_URL"]) as connection:
+        with self.connected() as connection:
             found = connection.execute(
                 f"SELECT count(*) FROM {table} WHERE {where}"
             ).fetchone()
@@ -109,7 +77,7 @@ class Agency:
 
     def lets_leases_run_out(self) -> None:
         """As if a minute had passed since the last worker died."""
-        with psycopg.connect(self.environment["DATABASE_URL"]) as connection:
+        with self.connected() as connection:
             for table in ("connections_inboundmessage", "connections_outboundmessage"):
                 changes = "lease_until = now(), due_at = now()"
                 connection.execute(
@@ -118,7 +86,7 @@ class Agency:
 
     def lets_a_minute_pass(self) -> None:
         """As if all verifications had been as they are for a minute."""
-        with psycopg.connect(self.environment["DATABASE_URL"]) as connection:
+        with self.connected() as connection:
             connection.execute(
                 "UPDATE verifications_verification "
                 "SET updated_at = updated_at - interval '1 minute'"
@@ -129,105 +97,44 @@ class Agency:
 
         Takes the step, as beat would within ten seconds.
         """
-        with psycopg.connect(self.environment["DATABASE_URL"]) as connection:
+        with self.connected() as connection:
             connection.execute(
                 "UPDATE credentials_webvhdid SET rotation_due_at = now() "
                 "WHERE rotation_due_at IS NOT NULL"
             )
         task = "rotate_webvh_keys"
-        self.manage("shell", "-c", f"from credentials import tasks; tasks.{task}()")
+        self.run_command(
+            "shell", "-c", f"from credentials import tasks; tasks.{task}()"
+        )
 
     def authority(self) -> str:
         """The certificate of the installation, in base64, once it has one."""
-        with psycopg.connect(self.environment["DATABASE_URL"]) as connection:
+        with self.connected() as connection:
             found = connection.execute("SELECT certificate FROM wallets_authority")
             return found.fetchone()[0]
 
     def answers_false_proofs(self, organization: "Organization", answer: str) -> None:
         """Set `invalidProofAnswer`, as its provider account would."""
         tenant_id = organization.get("/tenants")[0]["tenantId"]
-        with psycopg.connect(self.environment["DATABASE_URL"]) as connection:
+        with self.connected() as connection:
             connection.execute(
                 "UPDATE tenants_tenant SET invalid_proof_answer = %s "
                 "WHERE public_id = %s",
                 (answer, tenant_id),
             )
 
-    def output(self) -> str:
-        return "\n".join(
-            f"{name}: {one.output()}" for name, one in self.services.items()
-        )
-
     def _is_ready(self) -> bool:
-        for service in self.services.values():
-            service.check()
+        self.supervisor.raise_if_ended()
         try:
-            return (
-                requests.get(f"{self.url}/health/ready", timeout=5).status_code == 200
-            )
+            return requests.get(f"{self.url}/health/ready", timeout=5).ok
         except requests.RequestException:
             return False
 
-    def _command(self, name: str) -> list[str]:
-        """In the folder of the checkout; what beat writes goes into our own."""
-        command = commands_of_checkout()[name].replace("var/", f"{self.folder}/")
-        return [
-            "/bin/sh",
-            "-c",
-            f"cd {shlex.quote(str(settings.BASE_DIR))} && exec {command}",
-        ]
-
     def _database_url(self, name: str) -> str:
-        return urlsplit(os.environ["DATABASE_URL"])._replace(path=f"/{name}").geturl()
+        return same_server(os.environ["DATABASE_URL"], name)
 
     def _server(self) -> psycopg.Connection:
         return psycopg.connect(self._database_url("postgres"), autocommit=True)
-
-
-def commands_of_checkout() -> dict[str, str]:
-    before = os.getcwd()
-    os.chdir(settings.BASE_DIR)
-    try:
-        return read_procfile()
-    finally:
-        os.chdir(before)
-
-
-class Client:
-    """Django's test client, as far as people.Api uses it, over HTTP.
-
-    A request that a new key must be made for is sent again when its answer says.
-    """
-
-    def __init__(self, url: str):
-        self.url = url
-
-    def generic(self, method, path, data="", content_type="", headers=None):
-        sent = {"Content-Type": content_type} if content_type else {}
-        end = time.monotonic() + 180
-        while True:
-            answer = requests.request(
-                method.upper(),
-                self.url + path,
-                data=data,
-                headers=sent | (headers or {}),
-                timeout=180,
-            )
-            if b"key_not_ready" not in answer.content or time.monotonic() > end:
-                return answer
-            time.sleep(int(answer.headers["Retry-After"]))
-
-    def get(self, path, headers):
-        return self.generic("GET", path, headers=headers)
-
-    def post(self, path, **given):
-        return self.generic("POST", path, **given)
-
-    def put(self, path, **given):
-        return self.generic("PUT", path, **given)
-
-    def delete(self, path, **given):
-        return self.generic("DELETE", path, **given)
 
 
 class Organization(people.Organization):
@@ -238,7 +145,7 @@ class Organization(people.Organization):
 
     def __init__(self, agency: Agency, made: dict[str, str]):
         people.Api.__init__(self, made["accessToken"], made["subscriptionKey"])
-        self.client, self.agency = Client(agency.url), agency
+        self.client, self.agency = people.PatientClient(agency.url), agency
 
     def reaches(self, path: str, state: str, seconds: float = 40) -> dict:
         """The object, once it is in this state."""

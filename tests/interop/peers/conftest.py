@@ -14,12 +14,12 @@ from tests.interop.peers.agency import Agency, reaches, the_offer
 from tests.interop.peers.credo import CURRENT as CURRENT_CREDO
 from tests.interop.peers.credo import Credo
 from tests.interop.peers.exchanges import Issuance, Proof
-from tests.interop.peers.processes import free_port
 from tests.interop.peers.tails import Tails
 from tests.interop.peers.web_hosts import AGENCY_HOST, Hosts
+from tests.support.processes import free_port
 from tests.support.tools import without
 
-RUNNING = {}  # what has an output(), by its name
+RUNNING = {}  # peers by their names; what the Agency says is captured
 FIRST_VERSION = [("acapy", "1.0")]
 SECOND_VERSION = [("acapy", "2.0"), ("current", "2.0"), ("current_indy", "2.0")]
 EITHER = FIRST_VERSION + SECOND_VERSION
@@ -86,9 +86,9 @@ def pytest_runtest_makereport(item, call):
 @pytest.fixture(scope="session")
 def starting(tmp_path_factory):
     """The Agency before it is ready: it becomes so beside the ledger and the peers."""
-    RUNNING["Agency"] = running = Agency(tmp_path_factory.mktemp("agency"))
+    running = Agency(tmp_path_factory.mktemp("agency"))
     try:
-        running.start()
+        running.start_services()
         yield running
     finally:
         running.stop()
@@ -100,7 +100,7 @@ def agency(starting, indy_pool, endorser_seed):
     starting.wait_until_ready()
     seed = base64.b64encode(endorser_seed).decode()
     genesis = ("--genesis", str(indy_pool.genesis), "--endorser")
-    starting.manage(
+    starting.run_command(
         "add_network", "--id", "indy", "--name", "Indy", *genesis, ENDORSER_SEED=seed
     )
     return starting
@@ -269,9 +269,8 @@ def agency_on_web(hosts, tmp_path_factory):
         OUTGOING_CA_FILE=hosts.authorities,
         PYTHONPATH=os.pathsep.join(path),
     )
-    RUNNING["Agency behind TLS"] = running
     try:
-        running.start()
+        running.start_services()
         running.wait_until_ready()
         yield running
     finally:

@@ -19,7 +19,8 @@ from typing import Any, NamedTuple
 import requests
 
 from tests.interop.peers.acapy import CACHE
-from tests.interop.peers.processes import Process, eventually, free_port
+from tests.interop.peers.processes import Process
+from tests.support.processes import eventually, free_port
 
 COMPILED = ("@2060.io/ref-napi", "@2060.io/ffi-napi")
 SECONDS_TO_INSTALL = 400

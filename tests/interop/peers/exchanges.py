@@ -3,7 +3,7 @@
 from typing import Any
 
 from tests.interop.peers.acapy import Acapy
-from tests.interop.peers.processes import eventually
+from tests.support.processes import eventually
 
 FORMS = {"askar": "indy", "askar-anoncreds": "anoncreds"}
 

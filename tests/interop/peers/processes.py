@@ -1,19 +1,10 @@
-"""Processes of a test run.
-
-Their output is a file, and waiting code sees them end in time.
-"""
+"""Peers of a test run, whose output is a file."""
 
 import contextlib
 import os
 import signal
-import socket
 import subprocess
-import time
-from collections.abc import Callable
 from pathlib import Path
-from typing import TypeVar
-
-Seen = TypeVar("Seen")
 
 
 class Process:
@@ -56,21 +47,3 @@ class Process:
         """What it said last, its record of requests left out."""
         lines = self.log.read_text(errors="replace").splitlines()
         return "\n".join(line for line in lines if '"GET ' not in line)[-4000:]
-
-
-def eventually(look: Callable[[], Seen], seconds: float = 40) -> Seen:
-    """Return the first true value of `look`.
-
-    Raises AssertionError with the last value.
-    """
-    end = time.monotonic() + seconds
-    while not (seen := look()):
-        assert time.monotonic() < end, f"not within {seconds} s: {seen!r}"
-        time.sleep(0.1)
-    return seen
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.interop.peers.agency import reaches
-from tests.interop.peers.processes import eventually
+from tests.support.processes import eventually
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from tests.interop.peers.agency import (
     revoke_after_request,
 )
 from tests.interop.peers.conftest import VALUES
-from tests.interop.peers.processes import eventually
+from tests.support.processes import eventually
 from tests.support.rounds import ROUNDS
 
 

@@ -10,8 +10,8 @@ from connections.didcomm.signatures import content_of
 from tests.interop.peers.agency import the_offer
 from tests.interop.peers.conftest import VALUES, accepts, invites, receives
 from tests.interop.peers.exchanges import Issuance
-from tests.interop.peers.processes import eventually
 from tests.interop.peers.test_acapy_issuer import shows
+from tests.support.processes import eventually
 
 
 def test_a_wallet_accepts_what_acapy_offers_out_of_band(faber, spoken_to):

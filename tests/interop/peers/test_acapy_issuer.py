@@ -5,7 +5,7 @@ import time
 from tests.interop.peers.agency import reaches, the_offer, the_request
 from tests.interop.peers.conftest import VALUES
 from tests.interop.peers.definitions import revoke
-from tests.interop.peers.processes import eventually
+from tests.support.processes import eventually
 
 LEVEL = {"name": "level"}
 NAME = {"name": "Full Name"}

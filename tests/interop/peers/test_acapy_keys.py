@@ -5,7 +5,7 @@ import pytest
 from tests.interop.peers import test_acapy_holder as holding
 from tests.interop.peers.conftest import receives
 from tests.interop.peers.exchanges import Issuance
-from tests.interop.peers.processes import eventually
+from tests.support.processes import eventually
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from tests.interop.peers.acapy import Acapy
 from tests.interop.peers.agency import reaches, the_offer
 from tests.interop.peers.conftest import VALUES
 from tests.interop.peers.exchanges import Issuance, Proof
-from tests.interop.peers.processes import eventually
+from tests.support.processes import eventually
 
 SPOKEN = [("acapy", "1.0"), ("acapy", "2.0"), ("current", "2.0")]
 
@@ -63,15 +63,14 @@ def dies(agency):
 
     @contextmanager
     def die(table, number):
-        worker = agency.services[WORKERS[table]]
-        worker.signal(signal.SIGSTOP)
+        agency.signal(WORKERS[table], signal.SIGSTOP)
         try:
             yield
             eventually(lambda: agency.rows(table, "status = 'pending'") >= number)
         finally:
-            worker.kill()
+            agency.kill(WORKERS[table])
             agency.lets_leases_run_out()
-            worker.start()
+            agency.start(WORKERS[table])
 
     return die
 
@@ -101,18 +100,17 @@ def all_done(parties, records):
 def test_offers_that_were_on_their_way_when_their_worker_was_killed_arrive(
     agency, faber, parties, offered
 ):
-    worker = agency.services[WORKERS[OUT]]
     for one in parties:
         one.peer.process.signal(signal.SIGSTOP)
     try:
         ours = offered()
         eventually(lambda: agency.rows(OUT, "lease_owner IS NOT NULL"))
-        worker.kill()
+        agency.kill(WORKERS[OUT])
     finally:
         for one in parties:
             one.peer.process.signal(signal.SIGCONT)
     agency.lets_leases_run_out()
-    worker.start()
+    agency.start(WORKERS[OUT])
     records = all_offered(parties)
     take(parties, records)
     all_done(parties, records)
@@ -165,10 +163,9 @@ def test_what_wallets_asked_for_while_no_worker_lived_arrives(
 
 def test_acapy_reaches_a_web_server_that_was_killed(agency, faber, parties, offered):
     ours, records = offered(), all_offered(parties)
-    web = agency.services["web"]
-    web.kill()
+    agency.kill("web")
     take(parties, records)
-    web.start()
+    agency.start("web")
     agency.wait_until_ready()
     all_done(parties, records)
     all_reach(faber, "/credentials", ours, "Issued")

@@ -4,7 +4,7 @@ from tests.interop.peers import test_acapy_holder as holding
 from tests.interop.peers.agency import reaches
 from tests.interop.peers.conftest import VALUES
 from tests.interop.peers.exchanges import Proof
-from tests.interop.peers.processes import eventually
+from tests.support.processes import eventually
 
 
 def test_acapy_proposes_a_proof_and_is_asked(faber, degree, issuance, proof, link):

@@ -5,7 +5,7 @@ import pytest
 from connections.didcomm.message import decode_json
 from tests.interop.peers.agency import reaches
 from tests.interop.peers.conftest import accepts, invites, receives
-from tests.interop.peers.processes import eventually
+from tests.support.processes import eventually
 
 DIDS = "/tenants/publicDid"
 

@@ -1,6 +1,6 @@
 """Messages on a connection with ACA-Py other than credentials and proofs."""
 
-from tests.interop.peers.processes import eventually
+from tests.support.processes import eventually
 
 
 def test_a_ping_of_acapy_is_answered(peer, link):

@@ -7,8 +7,8 @@ from tests.interop.peers.agency import reaches
 from tests.interop.peers.conftest import EITHER, VALUES
 from tests.interop.peers.definitions import is_anoncreds
 from tests.interop.peers.exchanges import Issuance, Proof
-from tests.interop.peers.processes import eventually
 from tests.interop.peers.test_acapy_proposals import wallet_shows
+from tests.support.processes import eventually
 
 OF_INDY = [
     one for one in EITHER if one != ("current", "2.0")

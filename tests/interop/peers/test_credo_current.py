@@ -11,7 +11,7 @@ from connections.didcomm.message import PREFIX
 from tests.interop.peers.agency import neighbour_of, revoke_after_request
 from tests.interop.peers.conftest import VALUES
 from tests.interop.peers.credo import CURRENT
-from tests.interop.peers.processes import eventually, free_port
+from tests.support.processes import eventually, free_port
 from tests.support.rounds import ROUNDS
 
 VERSIONS = ("1.0", "2.0")

@@ -4,8 +4,8 @@ import pytest
 
 from tests.interop.peers.agency import reaches
 from tests.interop.peers.credo import CURRENT
-from tests.interop.peers.processes import eventually, free_port
 from tests.support.errors import assert_error, error_of
+from tests.support.processes import eventually, free_port
 
 VALUES = {"name": "Alice Åkerlund", "year": "7", "over_18": "true"}
 

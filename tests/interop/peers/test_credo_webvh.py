@@ -7,9 +7,9 @@ import pytest
 
 from tests.interop.peers.agency import reaches, the_offer, the_request
 from tests.interop.peers.conftest import VALUES
-from tests.interop.peers.processes import eventually
 from tests.interop.peers.test_credo_current import offers, received, takes
 from tests.interop.peers.web_hosts import AGENCY_HOST, CREDO_HOST
+from tests.support.processes import eventually
 
 
 @pytest.fixture(scope="module")

@@ -6,8 +6,8 @@ Some facts, such as received texts, come in no other way.
 import json
 from typing import Any
 
-from tests.interop.peers.processes import eventually
 from tests.support.http_servers import Call, Server
+from tests.support.processes import eventually
 
 
 class Webhooks:
