@@ -16,9 +16,9 @@ import redis
 
 from agency.devtools.embedded import postgres, valkey
 from agency.devtools.embedded.home import find_server
-from tests.agency.ops.test_wrong_clocks import wrong_clock
 from tests.support.pgbouncer import PgBouncer
 from tests.support.processes import Processes
+from tests.support.wrong_clocks import wrong_clock
 
 PAUSES = 1.0, 3.0  # seconds between two faults
 SHIFTS = -90, -20, 20, 90  # seconds by which a clock is wrong
@@ -143,7 +143,7 @@ class Nemesis:
 
     def set_clock(self) -> None:
         """The clock of the other node's worker and deliver is wrong from now on."""
-        given = wrong_clock(self.random.choice(SHIFTS))
+        given = wrong_clock(self.random.choice(SHIFTS), self.home)
         for name in ("worker", "deliver"):
             self.other.kill(name)
             self.other.start(name, **given)

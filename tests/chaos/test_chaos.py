@@ -33,7 +33,7 @@ LONGEST = FAULTS * 12 or SECONDS  # seconds of faults
 TO_SETTLE = 120 + LONGEST  # seconds
 pytestmark = [
     pytest.mark.timeout(420 + 3 * LONGEST),
-    pytest.mark.needs("pgbouncer", "faketime"),
+    pytest.mark.needs("pgbouncer", "tcc"),
 ]
 # Faber with a holder of its own and one of Acme's; Acme with one of its own.
 PARTS = [("Faber", "Faber"), ("Faber", "Acme"), ("Acme", "Acme")]

@@ -2,7 +2,6 @@
 
 import time
 from collections import Counter
-from pathlib import Path
 
 import psycopg
 import pytest
@@ -12,14 +11,14 @@ from tests.chaos.world import make_world
 from tests.support.http_servers import http_server
 from tests.support.people import HttpClient, Organization
 from tests.support.processes import eventually, own_servers, processes
-from tests.support.tools import FOLDER, find_program
+from tests.support.wrong_clocks import wrong_clock
 
 EVENTS = 60
 CALL_SECONDS = 1.0  # what the receiver takes for each
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.timeout(240),
-    pytest.mark.needs("faketime"),
+    pytest.mark.needs("tcc"),
 ]
 SWEPT = """
 SELECT 1 FROM ops_periodicrun
@@ -27,22 +26,6 @@ WHERE task = 'connections.tasks.sweep' AND began_at BETWEEN %s AND clock_timesta
 """
 
 DELIVER = "SELECT count(*) FROM ops_heartbeat WHERE kind = 'deliver'"
-
-
-def wrong_clock(seconds):
-    """The environment of a process whose clock is so many seconds ahead."""
-    near = Path(find_program("faketime")).parents[1]
-    folders = [near, FOLDER.parent / "root/usr"]
-    library = next(
-        path
-        for one in folders
-        for path in one.glob("lib/*/faketime/libfaketimeMT.so.1")
-    )
-    return {
-        "LD_PRELOAD": str(library),
-        "FAKETIME": f"{seconds:+d}s",
-        "FAKETIME_DONT_FAKE_MONOTONIC": "1",
-    }
 
 
 @pytest.fixture
@@ -73,7 +56,7 @@ def running(home, receiver):
 @pytest.mark.parametrize("shift", [-90, 90])
 def test_nothing_is_doubled_or_left(running, receiver, calls, shift):
     database = running.supervisor.environment["DATABASE_URL"]
-    wrong = wrong_clock(shift)
+    wrong = wrong_clock(shift, running.folder)
     running.start_web()
     running.start("beat")
     running.start("deliver")
