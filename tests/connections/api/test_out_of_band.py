@@ -113,6 +113,8 @@ def test_an_offer_without_a_handshake_is_taken_without_a_connection(alice, offer
 
 def test_an_offer_with_a_handshake_comes_after_connecting(faber, alice, offer):
     offered = offer(**CONNECTING)
+    shown = faber.get(f"/connections/{offered['connectionId']}")
+    assert shown["invitation"] == offered["offerData"]
     mine = alice.accepts_invitation(offered["offerUrl"])
     assert mine["state"] == "Connected"
     alice.accepts_offer()
