@@ -95,7 +95,7 @@ def test_one_that_takes_calls_one_after_the_other_soon_gets_no_more(
 
     def meet(call):
         with turn:
-            time.sleep(0.005)
+            time.sleep(0.02)
 
     receiver.meet = meet
     webhook = register("Faber", receiver.url)
