@@ -22,7 +22,8 @@ import requests
 
 from bench.calls import VALUES
 from bench.load import Families
-from bench.product import free_port, server_processes
+from bench.product import server_processes
+from tests.support.processes import free_port
 
 ISSUER_DID = "did:bench:issuer"
 SECONDS_TO_START, SECONDS_TO_DEFINE = 120, 180

@@ -57,8 +57,7 @@ class Pair:
         self.connection = invited["connectionId"]
         self.wallet_connection = mine["connectionId"]
 
-    def exchange(self, policy: dict[str, Any] = POLICY) -> Calls:
-        """Offer, accept, issue, ask, answer and read the verified proof."""
+    def issue(self) -> Calls:
         offer = {
             "definitionId": self.definition,
             "connectionId": self.connection,
@@ -69,6 +68,10 @@ class Pair:
         mine = f"{self.wallet}/credentials"
         listed = (yield Call("list offers", "GET", f"{mine}?state=Offered"))[0]
         yield Call("accept and issue", "POST", f"{mine}/{listed['credentialId']}")
+
+    def exchange(self, policy: dict[str, Any] = POLICY) -> Calls:
+        """Offer, accept, issue, ask, answer and read the verified proof."""
+        yield from self.issue()
         path = f"/verifications/policy/connections/{self.connection}"
         asked = yield Call("ask", "POST", path, policy)
         mine = f"{self.wallet}/verifications"

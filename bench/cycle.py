@@ -139,7 +139,7 @@ class Agency(Measured):
     def reader(self):
         caller = self.callers[0]
         path = f"/connections/{caller.connection}"
-        return {"url": caller.url, "headers": headers_of(caller), "path": path}
+        return {"url": caller.url, "headers": caller.headers, "path": path}
 
 
 class Pooled(Agency):
@@ -178,16 +178,11 @@ class Acapy(Measured):
 def client_parameters(caller, policy=POLICY):
     return {
         "url": caller.url,
-        "headers": headers_of(caller),
+        "headers": caller.headers,
         "wallet": caller.wallet,
         "definition": caller.definition,
         "policy": policy,
     }
-
-
-def headers_of(caller):
-    names = ("Authorization", "X-Streetcred-Subscription-Key")
-    return {name: caller.session.headers[name] for name in names}
 
 
 def measure_bare(table, agency):

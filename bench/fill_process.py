@@ -27,29 +27,20 @@ from django.db import connection, transaction
 def fill_rows(rows, organizations, people):
     call_command("migrate", verbosity=0)
     from bench import deliveries, many_rows
-    from bench.queries import in_process
-    from tenants.models import Tenant
+    from bench.queries import InProcess
 
-    with in_process() as caller:
-        connected = {"connections__connection_id": caller.connection}
-        tenant = Tenant.objects.get(
-            **{f"wallets__{k}": v for k, v in connected.items()}
-        )
-        deliveries.register(tenant, "https://office.example")
-        caller.cycle()
-        before = database_bytes()
-        many_rows.fill_tables(caller, int(rows), int(organizations))
-        made = {
-            "headers": dict(caller.session.headers),
-            "wallet": caller.wallet,
-            "definition": caller.definition,
-        }
-        pages = make_people(caller, tenant, int(people)) if int(people) else None
-        filled = database_bytes() - before
-        print(json.dumps({"bytes": filled, "caller": made, "pages": pages}))
+    caller = InProcess().prepare()
+    deliveries.register(caller.tenant, "https://office.example")
+    caller.cycle()
+    before = database_bytes()
+    many_rows.fill_tables(caller, int(rows), int(organizations))
+    made = {name: getattr(caller, name) for name in ("headers", "wallet", "definition")}
+    pages = make_people(caller, int(people)) if int(people) else None
+    filled = database_bytes() - before
+    print(json.dumps({"bytes": filled, "caller": made, "pages": pages}))
 
 
-def make_people(caller, tenant, number):
+def make_people(caller, number):
     """Return the pages with these people, and the id of a member who opens them."""
     from django.contrib.auth.models import User
 
@@ -58,14 +49,13 @@ def make_people(caller, tenant, number):
     from bench.people import fill_people
     from tenants.models import Membership
 
-    said = {"connectionId": caller.connection, "text": "Hello"}
-    caller.call("post", "/messages", json=said)
+    caller.post("/messages", {"connectionId": caller.connection, "text": "Hello"})
     offer = {"definitionId": caller.definition, "credentialValues": VALUES}
-    caller.call("post", "/credentials", json=offer)
-    caller.call("post", "/verificationPolicies", json=ASKED)
-    pages = fill_people(tenant, number)
+    caller.post("/credentials", offer)
+    caller.post("/verificationPolicies", ASKED)
+    pages = fill_people(caller.tenant, number)
     member = User.objects.create_user("member", "member@example.org")
-    Membership.objects.create(tenant=tenant, user=member)
+    Membership.objects.create(tenant=caller.tenant, user=member)
     return pages._asdict() | {"member": member.pk}
 
 
@@ -76,15 +66,12 @@ def database_bytes():
 
 
 def answer_calls(given):
-    from unittest import mock
-
     from bench.queries import InProcess
 
-    with mock.patch("django.conf.settings.ALLOWED_HOSTS", ["*"]):
-        caller = InProcess.resume(**json.loads(given))
-        prepare_lists(caller)
-        revocable = define_revocable(caller)
-        answer_lines(lambda: timed_calls(caller, revocable))
+    caller = InProcess.resume(**json.loads(given))
+    prepare_lists(caller)
+    revocable = define_revocable(caller)
+    answer_lines(lambda: timed_calls(caller, revocable))
 
 
 def prepare_lists(caller):
@@ -111,9 +98,7 @@ def define_revocable(caller):
     from wallets import key_generator
 
     key_generator.make_key()
-    body = {"name": "Revocable", "version": "1.0", "attributes": list(VALUES)}
-    body["supportRevocation"] = True
-    return caller.call("post", "/definitions/credentials", json=body)["definitionId"]
+    return caller.defines(*VALUES, supportRevocation=True)["definitionId"]
 
 
 def timed_calls(caller, revocable):
@@ -134,8 +119,6 @@ def timed_calls(caller, revocable):
 
 
 def answer_pages(given):
-    from unittest import mock
-
     from django.contrib.auth.models import User
     from django.test import Client
 
@@ -162,8 +145,7 @@ def answer_pages(given):
                 turns.setdefault(f"{name}, page 2", itertools.repeat(following))
             yield name, *spent
 
-    with mock.patch("django.conf.settings.ALLOWED_HOSTS", ["*"]):
-        answer_lines(measure)
+    answer_lines(measure)
 
 
 def answer_workers():

@@ -53,7 +53,7 @@ def verkey_sql(key):
 
 def fill_tables(caller, rows, organizations):
     """Make as many connections and credentials, and half as many wallets."""
-    tenant = Tenant.objects.get(wallets__connections__connection_id=caller.connection)
+    tenant = caller.tenant
     execute_statements(
         "SET statement_timeout = 0; SET session_replication_role = replica"
     )

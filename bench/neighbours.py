@@ -20,7 +20,6 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from http.client import HTTPConnection
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
@@ -32,12 +31,13 @@ from agency.holders.wallet import links
 from agency.holders.wallet.models import PersonalLink
 from bench.inbound import connected, packed, request, sealed_key, seed
 from bench.product import running
-from bench.story import POLICY, VALUES, Caller
+from bench.story import POLICY, Caller
 from connections.didcomm import message
 from connections.models import Connection
 from connections.protocols import trust_ping
 from tenants import audit
-from tenants.models import ApiKey, Tenant
+from tests.support.http_servers import http_server
+from tests.support.people import ApiError
 from wallets import key_generator, keys
 from wallets.models import Wallet
 from webhooks.models import Webhook
@@ -125,38 +125,17 @@ class Places:
 def listening():
     """An HTTP server: /slow/ answers 200 after 13 seconds, /stuck/ after a minute."""
 
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
+    def respond(call):
+        call.read()
+        if call.path.startswith("/mine"):
+            places.arrived.set()
+        else:
+            time.sleep(13 if call.path.startswith("/slow") else 60)
+        call.answer()
 
-        def do_POST(self):
-            self.rfile.read(int(self.headers["Content-Length"]))
-            if self.path.startswith("/mine"):
-                places.arrived.set()
-            elif self.path.startswith("/slow"):
-                time.sleep(13)
-            else:
-                time.sleep(60)
-            self.send_response(200)
-            self.send_header("Content-Length", "0")
-            self.send_header("Connection", "close")
-            self.end_headers()
-
-        def log_message(self, *arguments):
-            """Quiet."""
-
-    class Server(ThreadingHTTPServer):
-        daemon_threads, request_queue_size = True, 512
-
-        def handle_error(self, *arguments):
-            """Quiet: callers that give up."""
-
-    server = Server(("127.0.0.1", 0), Handler)
-    places = Places(f"http://127.0.0.1:{server.server_port}")
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    try:
+    with http_server(respond) as server:
+        places = Places(server.url)
         yield places
-    finally:
-        server.shutdown()
 
 
 class World:
@@ -175,7 +154,7 @@ class World:
 
     def connect(self, caller, endpoint):
         """A connection of the organization with an agent that has answered before."""
-        wallet = Wallet.objects.get(tenant=tenant_of(caller), is_organization=True)
+        wallet = Wallet.objects.get(tenant=caller.tenant, is_organization=True)
         number = next(numbers)
         key = sealed_key(wallet, seed("mine", number))
         key.save(force_insert=True)
@@ -188,30 +167,23 @@ class World:
     def register(self, caller, url):
         kind, dialect = Webhook.Type.ZAPIER, Webhook.Dialect.CLIENT
         types = ["connection_invited"]
-        return Webhook.register(
-            tenant_of(caller), url, kind, dialect, message_types=types
-        )
+        return Webhook.register(caller.tenant, url, kind, dialect, message_types=types)
 
     # What the neighbour does; each answers milliseconds.
 
     def reads(self):
         """A connection over REST."""
-        return timed(lambda: self.neighbour.call("get", f"/connections/{self.peer}"))
+        return timed(lambda: self.neighbour.get(f"/connections/{self.peer}"))
 
     def messages(self):
         """A text, until it arrives at the other agent."""
         text = {"connectionId": self.peer, "text": "Hello"}
-        return timed(
-            lambda: self.arrives(
-                partial(self.neighbour.call, "post", "/messages", json=text)
-            )
-        )
+        write = partial(self.neighbour.post, "/messages", text)
+        return timed(lambda: self.arrives(write))
 
     def webhooks(self):
         """An event, until it arrives at the webhook."""
-        return timed(
-            lambda: self.arrives(partial(self.neighbour.call, "post", "/connections"))
-        )
+        return timed(lambda: self.arrives(self.neighbour.invites))
 
     def arrivals(self):
         """A message of the other agent, until it is taken."""
@@ -295,7 +267,7 @@ class From(requests.adapters.HTTPAdapter):
 
 def link_of(caller):
     """The path of the personal link of a new wallet, whose PIN was chosen."""
-    made = links.create_link(Wallet.create(tenant_of(caller)), by=audit.SYSTEM)
+    made = links.create_link(Wallet.create(caller.tenant), by=audit.SYSTEM)
     PersonalLink.objects.filter(pk=made.pk).update(pin=make_password(PIN))
     return f"/w/{made.token}"
 
@@ -308,13 +280,6 @@ def timed(work):
         found.append((time.perf_counter() - started) * 1000)
         time.sleep(PAUSE)
     return found
-
-
-def tenant_of(caller):
-    token = caller.session.headers["Authorization"].removeprefix("bearer ")
-    return Tenant.objects.get(
-        pk=ApiKey.find_live(ApiKey.Kind.ACCESS_TOKEN, token).tenant_id
-    )
 
 
 def strangers(count):
@@ -344,7 +309,7 @@ def repeat_all(works, ended):
         while not ended.is_set():
             try:
                 work()
-            except (RuntimeError, OSError):
+            except (RuntimeError, ApiError, OSError):
                 time.sleep(0.1)
 
     with ThreadPoolExecutor(len(works)) as threads:
@@ -380,7 +345,7 @@ def slow_readers(world):
 @contextmanager
 def tarpits(world):
     """A hundred strangers answer a multi-party invitation, and their endpoints hang."""
-    made = world.attacker.call("post", "/connections", json={"multiParty": True})
+    made = world.attacker.invites(multiParty=True)
     invited = Connection.objects.get(connection_id=made["connectionId"])
     recipient = invited.invitation["recipientKeys"][0]
     for number in range(100):
@@ -396,12 +361,12 @@ def tarpits(world):
 @contextmanager
 def slow_webhooks(world):
     """Forty webhooks of the attacker take 13 s per call, with an event every second."""
-    known = Webhook.objects.filter(tenant=tenant_of(world.attacker))
+    known = Webhook.objects.filter(tenant=world.attacker.tenant)
     for number in range(known.count(), 40):  # those of a former round are there
         world.register(world.attacker, f"{world.places.url}/slow/{number}")
 
     def happen():
-        world.attacker.call("post", "/connections")
+        world.attacker.invites()
         time.sleep(1)
 
     with repeated(happen):
@@ -428,26 +393,16 @@ def many_predicates(world):
     """An organization has eight proofs of 25 predicates made and judged at a time."""
     others = [Caller.like(world.attacker) for _ in range(8)]
     for other in others:
-        offer_and_accept(other)
+        other.issue()
     with repeated(*(partial(prove, other) for other in others)):
         yield
 
 
-def offer_and_accept(caller):
-    offer = {"definitionId": caller.definition, "connectionId": caller.connection}
-    offer |= {"credentialValues": VALUES, "automaticIssuance": True}
-    caller.call("post", "/credentials", json=offer)
-    [listed] = caller.call("get", f"{caller.wallet}/credentials?state=Offered")
-    caller.call("post", f"{caller.wallet}/credentials/{listed['credentialId']}")
-
-
 def prove(caller):
-    caller.call(
-        "post", f"/verifications/policy/connections/{caller.connection}", json=HEAVY
-    )
+    caller.post(f"/verifications/policy/connections/{caller.connection}", HEAVY)
     path = f"{caller.wallet}/verifications"
-    [asked] = caller.call("get", f"{path}?state=Requested&limit=1")
-    caller.call("put", f"{path}/{asked['verificationId']}/autoSelect")
+    [asked] = caller.get(f"{path}?state=Requested&limit=1")
+    caller.put(f"{path}/{asked['verificationId']}/autoSelect")
 
 
 @contextmanager
@@ -460,10 +415,7 @@ def large_definitions(world):
         key_generator.make_key()
 
     def define():
-        name = f"Large {next(numbers)}"
-        attributes = [f"a{number}" for number in range(125)]
-        body = {"name": name, "version": "1.0", "attributes": attributes}
-        world.attacker.call("post", "/definitions/credentials", json=body)
+        world.attacker.defines(*(f"a{number}" for number in range(125)))
 
     with repeated(*[define] * 10):
         yield
@@ -472,7 +424,7 @@ def large_definitions(world):
 @contextmanager
 def invitations(world):
     """Strangers on four addresses ask to connect by an invitation for many."""
-    made = world.neighbour.call("post", "/connections", json={"multiParty": True})
+    made = world.neighbour.invites(multiParty=True)
     invited = Connection.objects.get(connection_id=made["connectionId"])
     with asked(world, invited.invitation["recipientKeys"][0]):
         yield
@@ -481,12 +433,10 @@ def invitations(world):
 @contextmanager
 def public_did(world):
     """Strangers on four addresses ask to connect by the public DID."""
-    world.neighbour.call("post", "/tenants/publicDid")
-    accepts = {"acceptsRequests": True}
-    world.neighbour.call("put", "/tenants/publicDid", json=accepts)
-    with asked(
-        world, Wallet.of_organization(tenant_of(world.neighbour)).public_key.verkey
-    ):
+    world.neighbour.post("/tenants/publicDid")
+    world.neighbour.put("/tenants/publicDid", {"acceptsRequests": True})
+    own = Wallet.of_organization(world.neighbour.tenant)
+    with asked(world, own.public_key.verkey):
         yield
 
 
@@ -525,10 +475,10 @@ def guessed_pins(world):
 @contextmanager
 def visitors(world):
     """Eight visitors at a time make wallets by a link for many, and choose their PINs."""
-    tenant = tenant_of(world.attacker)
+    tenant = world.attacker.tenant
     tenant.visitor_wallets, tenant.visitor_wallets_a_day = True, 100_000
     tenant.save()
-    made = world.attacker.call("post", "/connections", json={"multiParty": True})
+    made = world.attacker.invites(multiParty=True)
     token = Connection.objects.get(connection_id=made["connectionId"]).token
     path = link_of(world.attacker)
 

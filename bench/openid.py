@@ -75,7 +75,7 @@ class Wallet(OpenIdWallet):
             "automaticIssuance": True,
             "protocol": "openid4vci",
         }
-        made = self.caller.call("post", "/credentials", json=offer)
+        made = self.caller.post("/credentials", offer)
         self.credential_id = made["credentialId"]
         self.link = made["walletLinks"]["openid4vci"]
 
@@ -99,7 +99,7 @@ class Wallet(OpenIdWallet):
         item = {"policyName": "name", "restrictions": only}
         policy = {"name": "Bench", "version": "1.0", "attributes": [item]}
         policy["protocol"] = "openid4vp"
-        made = self.caller.call("post", "/verifications/policy", json=policy)
+        made = self.caller.post("/verifications/policy", policy)
         self.verification_id = made["verificationId"]
         self.request_link = made["walletLinks"]["openid4vp"]
 
@@ -120,7 +120,7 @@ class Wallet(OpenIdWallet):
                 prepare(self)
             act(self)
         path = f"/verifications/{self.verification_id}"
-        assert self.caller.call("get", path)["isValid"]
+        assert self.caller.get(path)["isValid"]
 
 
 PARTS = (
@@ -153,15 +153,8 @@ def run():
 
 
 def define(caller):
-    body = {
-        "name": f"bench {time.perf_counter_ns()}",
-        "version": "1.0",
-        "attributes": list(VALUES),
-        "formats": ["dc+sd-jwt"],
-        "supportRevocation": True,
-    }
-    made = caller.call("post", "/definitions/credentials", json=body)
-    return made["definitionId"]
+    formats = {"formats": ["dc+sd-jwt"], "supportRevocation": True}
+    return caller.defines(*VALUES, **formats)["definitionId"]
 
 
 def cpu_of(families, acts):
@@ -186,7 +179,7 @@ def measure_calls(table, families, caller, definition):
     }
     spent = Counter()
     for _ in range(CALLS // IN_TURN):
-        offers = [partial(caller.call, "post", "/credentials", json=offer)] * IN_TURN
+        offers = [partial(caller.post, "/credentials", offer)] * IN_TURN
         spent["offer (AnonCreds)"] += cpu_of(families, offers)
         wallets = [Wallet(caller, definition) for _ in range(IN_TURN)]
         for name, prepare, act in PARTS:
@@ -234,7 +227,7 @@ def revoke_one_of_many(table, caller, definition):
     fill(wallets[0].credential_id)
     for wallet in wallets:
         started = time.perf_counter()
-        caller.call("delete", f"/credentials/{wallet.credential_id}")
+        caller.delete(f"/credentials/{wallet.credential_id}")
         spent = time.perf_counter() - started
         table.add(f"revoking one of {HELD}, ms", AGENCY, 1000 * spent)
         assert is_revoked(wallet), "the list served does not say so"

@@ -1,9 +1,7 @@
 """Processes of the product as the Procfile starts them, on the servers of a bench."""
 
 import os
-import socket
-import sys
-import time
+import tempfile
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -12,15 +10,13 @@ import redis
 from django.conf import settings
 from django.db import connection
 
-from agency.devtools.supervisor import Supervisor, read_procfile
-from agency.ops.healthcheck import probe_health
+from core.work.processors import count_processors
+from tests.support.processes import processes
 
+# What the bench itself reads too, and what tests have otherwise.
+KEPT = ("ALLOWED_HOSTS", "STORAGE_ROOT", "METRICS_ROOT")
+AS_IN_PRODUCTION = {"WEB_PROCESSES": str(count_processors()), "FAULT_INJECTION": "0"}
 WORKERS = ("stream", "worker", "deliver", "beat")
-
-
-def free_port():
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return server.getsockname()[1]
 
 
 @contextmanager
@@ -33,33 +29,14 @@ def running(*names, **environment):
 @contextmanager
 def run_services(*names, **environment):
     """The URL of the web server, and the supervisor with `services` by name."""
-    port = free_port()
-    url = f"http://127.0.0.1:{port}"
-    path = os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))
-    product = Supervisor(mark=f"bench {port}")
-    product.environment |= {
-        "PORT": str(port),
-        "STREAM_PORT": str(free_port()),
-        "PUBLIC_URL": url,
-        "PATH": path,
-        "PYTHONWARNINGS": "ignore",  # Celery warns of root
-    } | environment
-    try:
-        for name in names:
-            product.start(name, read_procfile()[name])
-        wait_for(lambda: probe_health(port, url), product)
-        yield url, product
-    finally:
-        product.stop()
-
-
-def wait_for(condition, product, seconds=60):
-    end = time.monotonic() + seconds
-    while not condition():
-        product.raise_if_ended()
-        if time.monotonic() > end:
-            raise RuntimeError("the product did not start")
-        time.sleep(0.1)
+    settings_of_bench = {name: os.environ[name] for name in KEPT}
+    given = settings_of_bench | AS_IN_PRODUCTION | environment
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        processes(Path(folder), **given) as product,
+    ):
+        product.start_all(*(name for name in names if name != "web"))
+        yield product.url, product.supervisor
 
 
 def process_families(product):

@@ -1,9 +1,7 @@
 """The number of SQL statements of each call of a cycle, in this process."""
 
 import itertools
-from contextlib import contextmanager
 from typing import NamedTuple
-from unittest import mock
 
 from django.db import connection
 from django.test import Client
@@ -31,37 +29,14 @@ class InProcess(Caller):
 
     def __init__(self):
         super().__init__("")
-        self.client = Client(
-            headers=dict(self.session.headers), SERVER_NAME="127.0.0.1"
-        )
+        self.client = Client(headers=self.headers)
 
     @classmethod
     def resume(cls, headers, wallet, definition):
         """A caller that another process has prepared."""
-        caller = cls.__new__(cls)
-        caller.client = Client(headers=headers, SERVER_NAME="127.0.0.1")
+        caller = cls.with_keys(headers, Client(headers=headers))
         caller.pair = Pair(wallet, definition)
         return caller
-
-    def call(self, method, path, json=None, data=None):
-        given = (
-            {"data": data}
-            if data
-            else {"data": json or {}, "content_type": "application/json"}
-        )
-        if method == "get":
-            given = {}
-        response = getattr(self.client, method)(path, **given)
-        if response.status_code != 200:
-            raise RuntimeError(f"{method} {path}: {response.content}")
-        return response.json() if response.content else None
-
-
-@contextmanager
-def in_process():
-    """A caller with a wallet and a definition."""
-    with mock.patch("django.conf.settings.ALLOWED_HOSTS", ["*"]):
-        yield InProcess().prepare()
 
 
 def run():
@@ -76,15 +51,15 @@ def run():
 
 def count_calls():
     """Yield (name, Counts) of each call of a cycle, with connecting."""
-    with in_process() as caller:
-        caller.cycle()
-        steps = itertools.chain(caller.connection_steps(), caller.steps())
-        while True:
-            with CaptureQueriesContext(connection) as captured:
-                step = next(steps, None)
-            if step is None:
-                return
-            yield step[0], count_statements([query["sql"] for query in captured])
+    caller = InProcess().prepare()
+    caller.cycle()
+    steps = itertools.chain(caller.connection_steps(), caller.steps())
+    while True:
+        with CaptureQueriesContext(connection) as captured:
+            step = next(steps, None)
+        if step is None:
+            return
+        yield step[0], count_statements([query["sql"] for query in captured])
 
 
 def count_statements(executed):

@@ -4,7 +4,7 @@ Nothing but the web server runs. ROUNDS and SECONDS: see bench/rounds.py.
 """
 
 from bench import load
-from bench.cycle import SECONDS_OF_READS, headers_of
+from bench.cycle import SECONDS_OF_READS
 from bench.product import running
 from bench.rounds import AGENCY, ROUNDS, Table
 from bench.story import Caller
@@ -23,7 +23,7 @@ def run():
         with running("web", WEB_PROCESSES=str(processes)) as url:
             caller = Caller(url).prepare()
             path = f"/connections/{caller.connection}"
-            client = {"url": url, "headers": headers_of(caller), "path": path}
+            client = {"url": url, "headers": caller.headers, "path": path}
             for _ in range(ROUNDS):
                 for clients in CLIENTS:
                     found = load.measure_load(

@@ -77,7 +77,7 @@ def define_both(table, caller):
         table.add(name, BARE, 1000 * seconds(make_bare_key, is_revocable))
         key_generator.make_key()
         body = form(is_revocable)
-        spent = seconds(caller.call, "post", "/definitions/credentials", json=body)
+        spent = seconds(caller.post, "/definitions/credentials", body)
         table.add(name, AGENCY, 1000 * spent)
     return CredentialDefinition.objects.get(schema__name=body["name"])
 
@@ -95,24 +95,11 @@ def issue(table, caller, row):
     bare = bare_issue(row)
     ours, alone = [], []
     for _ in range(ISSUED):
-        ours.append(seconds(issue_one, caller))
+        ours.append(seconds(caller.issue))
         alone.append(seconds(bare))
     name = "issue a revocable credential, ms"
     table.add(name, BARE, 1000 * statistics.median(alone))
     table.add(name, AGENCY, 1000 * statistics.median(ours))
-
-
-def issue_one(caller):
-    offer = {
-        "definitionId": caller.definition,
-        "connectionId": caller.connection,
-        "credentialValues": VALUES,
-        "automaticIssuance": True,
-    }
-    made = caller.call("post", "/credentials", json=offer)
-    listed = caller.call("get", f"{caller.wallet}/credentials?state=Offered")
-    caller.call("post", f"{caller.wallet}/credentials/{listed[0]['credentialId']}")
-    return made["credentialId"]
 
 
 def bare_issue(row):
@@ -143,20 +130,20 @@ def bare_issue(row):
 
 def revoke(table, caller, row):
     """Those of one second share a list, unless somebody was given it meanwhile."""
-    issued = [issue_one(caller) for _ in range(len(BEFORE) * ALONE + 3 * AT_ONCE)]
+    issued = [caller.issue() for _ in range(len(BEFORE) * ALONE + 3 * AT_ONCE)]
     bare = 1000 * statistics.median(bare_lists(row))
     for name, prepare in BEFORE.items():
         alone = []
         for _ in range(ALONE):
             prepare(row)
             path = f"/credentials/{issued.pop()}"
-            alone.append(seconds(caller.call, "delete", path))
+            alone.append(seconds(caller.delete, path))
         table.add(name, BARE, bare)
         table.add(name, AGENCY, 1000 * statistics.median(alone))
     paths = [f"/credentials/{one}" for one in issued]
     with ThreadPoolExecutor(AT_ONCE) as threads:
         started = time.perf_counter()
-        list(threads.map(lambda path: caller.call("delete", path), paths))
+        list(threads.map(caller.delete, paths))
         rate = len(paths) / (time.perf_counter() - started)
     table.add(f"revocations per second, {AT_ONCE} clients", AGENCY, rate)
 

@@ -17,9 +17,8 @@ import agency.holders.links.closed_links
 import connections.retention
 import tenants.idempotency
 import webhooks.retention
-from bench.queries import in_process
+from bench.queries import InProcess
 from bench.soak import TABLES, register_for_all
-from connections.models import Connection
 from tenants.lifecycle.exchange_retention import delete_old_exchanges
 from tenants.models import Tenant
 from webhooks.models import Attempt, Delivery
@@ -32,20 +31,19 @@ COLUMNS = (
 
 
 def run(flows=200):
-    with in_process() as caller:
-        caller.cycle()
-        known = Connection.objects.get(connection_id=caller.connection)
-        register_for_all(known.tenant, "https://office.example/never-called")
-        steps = [
-            lambda: make_flows(caller.connection_steps, flows),
-            lambda: make_flows(caller.steps, flows),
-            forget,
-            forget_values,
-        ]
-        sizes = [read_sizes()]
-        for step in steps:
-            step()
-            sizes.append(read_sizes())
+    caller = InProcess().prepare()
+    caller.cycle()
+    register_for_all(caller.tenant, "https://office.example/never-called")
+    steps = [
+        lambda: make_flows(caller.connection_steps, flows),
+        lambda: make_flows(caller.steps, flows),
+        forget,
+        forget_values,
+    ]
+    sizes = [read_sizes()]
+    for step in steps:
+        step()
+        sizes.append(read_sizes())
     start, connected, proven, kept, emptied = sizes
     show(
         flows,

@@ -22,7 +22,6 @@ from bench.cycle import Agency
 from bench.deliveries import register
 from bench.receiver import receiving
 from bench.stream import database_connections
-from connections.models import Connection
 from webhooks.events.types import CLIENTS as EVENT_TYPES
 
 CLIENTS = 16
@@ -49,8 +48,7 @@ def run(minutes=30):
         product.run_services(*names, **KEPT_DAYS) as (url, processes),
     ):
         agency = Agency(url, product.process_families(processes))
-        connected = {"connection_id": agency.callers[0].connection}
-        register_for_all(Connection.objects.get(**connected).tenant, hook)
+        register_for_all(agency.callers[0].tenant, hook)
         history = defaultdict(list)
         with load.repeat_story("cycle", agency.clients(CLIENTS)) as clients:
             started = time.monotonic()

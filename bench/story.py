@@ -1,48 +1,26 @@
-"""The story that is measured, over any `requests`-like session."""
+"""The story that is measured, over HTTP or in this process."""
 
 import os
 
-import requests
-
 from bench.calls import BOUNDED, POLICY, VALUES, Pair
-from tenants.lifecycle.provisioning import create_organization
+from tests.support.people import HttpClient, Organization
 from wallets import key_generator
 
 __all__ = ["BOUNDED", "POLICY", "VALUES", "Caller"]
 
 
-class Caller:
+class Caller(Organization):
     """One organization with a connected wallet and a definition, called over HTTP."""
 
     def __init__(self, url, network=None):
-        made = create_organization("Bench", network_id=network)
-        self.url, self.session = url, requests.Session()
-        self.session.headers.update(
-            {
-                "Authorization": f"bearer {made.access_token}",
-                "X-Streetcred-Subscription-Key": made.subscription_key,
-            }
-        )
-
-    def call(self, method, path, **body):
-        response = self.session.request(method, self.url + path, **body)
-        if response.status_code != 200:
-            raise RuntimeError(
-                f"{method} {path}: {response.status_code} {response.text}"
-            )
-        return response.json() if response.content else None
+        super().__init__("Bench", network_id=network)
+        self.client = HttpClient(url)
 
     def prepare(self, definition=None):
-        wallet = f"/api/{self.call('post', '/api/wallets')['walletId']}"
-        body = {
-            "name": os.urandom(8).hex(),
-            "version": "1.0",
-            "attributes": list(VALUES),
-        }
         if not definition:
             key_generator.make_key()
-        made = definition or self.call("post", "/definitions/credentials", json=body)
-        self.pair = Pair(wallet, made["definitionId"])
+            definition = self.defines(*VALUES, name=os.urandom(8).hex())
+        self.pair = Pair(self.hosts().prefix, definition["definitionId"])
         for _ in self.connection_steps():
             pass
         return self
@@ -50,10 +28,12 @@ class Caller:
     @classmethod
     def like(cls, other):
         """Another client of the same organization, with a wallet of its own."""
-        caller = cls.__new__(cls)
-        caller.url, caller.session = other.url, requests.Session()
-        caller.session.headers.update(other.session.headers)
+        caller = cls.with_keys(other.headers, HttpClient(other.url))
         return caller.prepare({"definitionId": other.definition})
+
+    @property
+    def url(self):
+        return self.client.url
 
     @property
     def wallet(self):
@@ -76,6 +56,11 @@ class Caller:
         for _ in self.steps(policy):
             pass
 
+    def issue(self):
+        """Offer, accept and issue. Return the id of the credential."""
+        (_, offered), *_ = self.make(self.pair.issue())
+        return offered["credentialId"]
+
     def steps(self, policy=POLICY):
         """The calls of a cycle, one by one: (name, answer)."""
         yield from self.make(self.pair.exchange(policy))
@@ -84,10 +69,7 @@ class Caller:
         """Make these calls: yield (name, answer) of each."""
         call = next(calls, None)
         while call:
-            body = {"json": call.json} if call.json else {}
-            if call.form:
-                body = {"data": call.form}
-            answer = self.call(call.method.lower(), call.path, **body)
+            answer = self.call(call.method.lower(), call.path, call.json, call.form)
             yield call.name, answer
             try:
                 call = calls.send(answer)

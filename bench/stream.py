@@ -24,9 +24,9 @@ from django.db import connection
 
 from agency.devtools.supervisor import read_procfile
 from agency.ops.healthcheck import probe_health
-from bench.product import free_port
 from connections.protocols import handshakes
 from tenants.lifecycle.provisioning import create_organization
+from tests.support.processes import free_port
 
 LISTENERS = (1, 100, 1000, 2000)
 ORGANIZATIONS = 20

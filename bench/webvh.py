@@ -41,7 +41,7 @@ VALID_NOW = POLICY | {"revocationRequirement": {"validNow": True}}
 def run():
     with (
         running("web", *WORKERS, PUBLIC_URL=PUBLIC_URL) as url,
-        override_settings(PUBLIC_URL=PUBLIC_URL, ALLOWED_HOSTS=["*"]),
+        override_settings(PUBLIC_URL=PUBLIC_URL),
     ):
         print_conditions()
         for policy in (POLICY, VALID_NOW):
@@ -62,10 +62,7 @@ def issuer(url, network, is_revocable):
     """A new organization on a network, with a definition and a connected wallet."""
     caller = Caller(url, network)
     key_generator.make_key()
-    body = {"name": "bench", "version": "1.0", "attributes": list(VALUES)}
-    body["supportRevocation"] = is_revocable
-    made = caller.call("post", "/definitions/credentials", json=body)
-    return caller.prepare(made)
+    return caller.prepare(caller.defines(*VALUES, supportRevocation=is_revocable))
 
 
 def exchanges_of(first, policy):
@@ -85,7 +82,7 @@ def reads_of(caller):
     newest = did.resources.filter(unique_name__startswith="list ").latest("pk")
     base = f"/issuers/{did.segment}"
     digest = registry.registry_id.rpartition("/")[2]
-    opened = caller.call("post", "/connections", json={"multiParty": True})
+    opened = caller.invites(multiParty=True)
     token = Connection.objects.get(connection_id=opened["connectionId"]).token
     paths = {
         SHORT_LINK: f"/i/{token}",

@@ -66,6 +66,7 @@ def report() -> str:
         os.environ |= {
             "DJANGO_SETTINGS_MODULE": "agency.settings",
             "LOG_LEVEL": "ERROR",
+            "ALLOWED_HOSTS": "testserver",
         }
         import django
         from django.core.management import call_command
@@ -79,18 +80,18 @@ def report() -> str:
 
 def walked_calls() -> Iterator[tuple[str, tuple[int, ...]]]:
     """Return each call with its figures. A warm-up cycle runs before."""
-    from bench.queries import in_process
+    from bench.queries import InProcess
 
-    with in_process() as caller:
-        caller.cycle()
-        calls = itertools.chain(caller.connection_steps(), caller.steps())
-        while True:
-            with Walk() as walk:
-                name, _ = next(calls, ("", None))
-            if not name:
-                break
-            yield name, walk.figures()
-        yield from walked_in_workers(caller)
+    caller = InProcess().prepare()
+    caller.cycle()
+    calls = itertools.chain(caller.connection_steps(), caller.steps())
+    while True:
+        with Walk() as walk:
+            name, _ = next(calls, ("", None))
+        if not name:
+            break
+        yield name, walk.figures()
+    yield from walked_in_workers(caller)
 
 
 def walked_in_workers(caller: Any) -> Iterator[tuple[str, tuple[int, ...]]]:
@@ -108,7 +109,7 @@ def walked_in_workers(caller: Any) -> Iterator[tuple[str, tuple[int, ...]]]:
     from webhooks.delivery import call, claim
 
     with listening(Agent()) as agent, receiving() as receiver:
-        invited = caller.call("post", "/connections")
+        invited = caller.invites()
         agent.accepts(Connection.objects.get(connection_id=invited["connectionId"]))
         for _ in range(2):
             ping = agent.pack(agent.build(trust_ping.PING))
@@ -122,9 +123,9 @@ def walked_in_workers(caller: Any) -> Iterator[tuple[str, tuple[int, ...]]]:
         yield "the same, handled and answered", answered.figures()
         webhook = {"url": receiver.url, "type": "Notification"}
         webhook["messageTypes"] = ["connection_invited"]
-        caller.call("post", "/webhooks", json=webhook)
+        caller.post("/webhooks", webhook)
         for _ in range(2):
-            caller.call("post", "/connections")
+            caller.invites()
             with Walk() as called:
                 for row in claim.claim_due(4, 4):
                     call.make_call(row)
