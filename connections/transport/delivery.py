@@ -9,6 +9,7 @@ import logging
 from collections import deque
 from contextlib import suppress
 from dataclasses import replace
+from typing import Any
 
 from connections.didcomm.message import Body, Message
 from connections.messaging import outbox, router
@@ -23,6 +24,7 @@ from connections.messaging.envelopes import (
 from connections.messaging.models import InboundMessage, OutboundMessage
 from connections.messaging.outbox import HostedMessage
 from connections.models import Connection
+from connections.protocols import connections_1_0, handshakes
 from connections.transport import completion, inbox
 from core import faults
 from core.call import this_call
@@ -71,8 +73,6 @@ def _handle_or_refuse(sent: HostedMessage) -> None:
 
     A refusal rolls that back; below another savepoint the sender gets the problem
     report. Either way the message counts as delivered. Other exceptions are raised.
-
-    A response connects the invitee, whose last message then connects the inviter.
     """
     received = open_for(
         sent.recipient_key,
@@ -83,9 +83,19 @@ def _handle_or_refuse(sent: HostedMessage) -> None:
         with transactions.atomic():
             inbox.handle(sent.recipient_key, received)
             faults.fault_point("inside_handling")
+            mark_handled(sent, received)
     except (PeerError, Conflict) as error:
         with transactions.atomic():
             inbox.report_error(sent.recipient_key, received, error)
+            mark_handled(sent, received)
+
+
+def mark_handled(sent: HostedMessage, received: Message) -> None:
+    """Like completion.mark_sent(), for a message that was handled before the commit."""
+    is_response = received.type == connections_1_0.RESPONSE
+    connection: Any = sent.connection
+    if is_response and connection and (inviter := connection.lock()):
+        handshakes.connect_inviter(inviter)
 
 
 @outbox.deliver_committed.register

@@ -12,7 +12,7 @@ import pytest
 from connections.messaging import router
 from connections.models import Connection, InboundMessage, OutboundMessage
 from connections.protocols import connectionless, connections_1_0, handshakes
-from connections.transport import completion, inbox
+from connections.transport import completion, delivery, inbox
 from core.errors import PeerError
 from credentials.issue_credential.handlers import issue_automatically
 from credentials.models import Credential
@@ -283,7 +283,7 @@ def test_a_connection_is_deleted_while_its_response_arrives(
         queues.deliver_by_rows(monkeypatch)
         meanwhile = Meanwhile(monkeypatch, OutboundMessage, "finish", is_response)
     else:
-        meanwhile = Meanwhile(monkeypatch, Connection, "receive_response")
+        meanwhile = Meanwhile(monkeypatch, delivery, "mark_handled", holds_response)
     accepts = quietly(lambda: alice.accepts_invitation(invited["invitation"]))
     removes = quietly(lambda: Connection.objects.get(role="inviter").remove())
     assert meanwhile.runs(accepts, removes) == ["", ""]
@@ -292,6 +292,10 @@ def test_a_connection_is_deleted_while_its_response_arrives(
 
 def is_response(row):
     return row.type == connections_1_0.RESPONSE
+
+
+def holds_response(hosted, received):
+    return is_response(received)
 
 
 def test_the_report_of_a_refusal_and_the_removal_of_its_connection(
