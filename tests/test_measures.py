@@ -1,7 +1,4 @@
-"""What `python -m tests.measures` counts, and what tests/faults.md names."""
-
-import re
-from pathlib import Path
+"""What `python -m tests.measures` counts."""
 
 from tests.measures.source import (
     Module,
@@ -15,8 +12,6 @@ from tests.measures.source import (
 )
 from tests.measures.walks import Walk
 from webhooks.delivery import signing
-
-TESTS = Path(__file__).parent
 
 
 def modules(**texts):
@@ -78,15 +73,3 @@ def test_a_walk_counts_calls_of_ours_and_statements(db):
     files, functions, calls, switches, statements = walk.figures()
     assert (files, switches, statements) == (1, 0, 1)
     assert functions == calls == 1
-
-
-def test_the_tests_that_faults_name_are_there():
-    named = set(
-        re.findall(r"\btest_\w+\b(?!\.py|/)", (TESTS / "faults.md").read_text())
-    )
-    there = {
-        name
-        for path in TESTS.rglob("*.py")
-        for name in {path.stem, *re.findall(r"\bdef (test_\w+)", path.read_text())}
-    }
-    assert named and named - there == set()
