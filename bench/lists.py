@@ -10,12 +10,13 @@ import statistics
 import time
 import uuid
 
-from django.conf import settings
 from django.db import connection
 from django.test.utils import CaptureQueriesContext, override_settings
 from django.urls import include, path
 from rest_framework import generics, serializers
 
+from agency import urls
+from agency.server.middleware import api_segments
 from bench.queries import InProcess
 from connections.invitation_links import encoded_message
 from connections.models import Connection
@@ -43,6 +44,7 @@ class PlainConnection(serializers.ModelSerializer):
     invitationUrl = serializers.CharField(source="invitation_url")
     endpoint = serializers.SerializerMethodField()
     createdAtUtc = moment("created_at")
+    updatedAtUtc = moment("updated_at")
     multiParty = serializers.BooleanField(source="multi_party")
 
     class Meta:
@@ -50,7 +52,7 @@ class PlainConnection(serializers.ModelSerializer):
         fields = (
             "connectionId", "name", "imageUrl", "myDid", "theirDid", "myKey",
             "theirKey", "state", "invitation", "invitationUrl", "endpoint",
-            "createdAtUtc", "multiParty",
+            "createdAtUtc", "updatedAtUtc", "multiParty",
         )  # fmt: skip
 
     def get_invitation(self, row):
@@ -71,6 +73,8 @@ class PlainCredential(serializers.ModelSerializer):
     connectionId = serializers.CharField(
         source="connection.connection_id", default=None
     )
+    createdAtUtc = moment("created_at")
+    updatedAtUtc = moment("updated_at")
     definitionId = serializers.CharField(source="definition_id")
     schemaId = serializers.CharField(source="schema_id")
     issuedAtUtc = moment("issued_at")
@@ -84,6 +88,7 @@ class PlainCredential(serializers.ModelSerializer):
         fields = (
             "credentialId", "state", "connectionId", "definitionId", "schemaId",
             "issuedAtUtc", "IssuedAtUtc", "acceptedAtUtc", "values", "threadId",
+            "createdAtUtc", "updatedAtUtc", "format",
         )  # fmt: skip
 
     def get_values(self, row):
@@ -110,7 +115,7 @@ class PlainVerification(serializers.ModelSerializer):
         fields = (
             "verificationId", "connectionId", "state", "createdAtUtc", "updatedAtUtc",
             "isValid", "verifiedAtUtc", "proof", "checks", "policy", "proposal",
-            "threadId",
+            "threadId", "format",
         )  # fmt: skip
 
     def get_proof(self, row):
@@ -149,14 +154,16 @@ def plain(name, is_joined):
     return Plain.as_view()
 
 
-urlpatterns = [
-    path("", include(settings.ROOT_URLCONF)),
+compared = [
     *(path(f"plain/{name}", plain(name, False)) for name in LISTS),
     *(path(f"joined/{name}", plain(name, True)) for name in LISTS),
 ]
+urlpatterns = [path("", include(urls)), *compared]
+api_routes = [*urls.api_routes, *compared]  # so that all have the same middleware
 
 
 def run():
+    api_segments.cache_clear()
     with override_settings(ROOT_URLCONF="bench.lists"):
         caller = InProcess().prepare()
         caller.cycle()
