@@ -1,16 +1,11 @@
-"""The delay of transitions while old events are deleted.
-
-It is compared to the delay while a partition is dropped and a transaction reads.
-"""
+"""The delay of transitions while old events are deleted, beside transitions alone."""
 
 import statistics
 import subprocess
 import sys
 import time
-from threading import Thread
 
-from django.db import connection, transaction
-from uuid_utils.compat import uuid7
+from django.db import connection
 
 from bench.deliveries import forget, percentile, register
 from connections.models import Connection
@@ -18,18 +13,16 @@ from connections.protocols import handshakes
 from core.states import move
 from core.work import transactions
 from tenants.lifecycle.provisioning import create_organization
-from webhooks.models import Event
 
 ROUNDS = 3
 OLD = 60_000  # events, each with a delivery and an attempt
 SECONDS, EVERY = 12, 0.002  # of transitions, one each so many seconds
-READS = 2  # seconds
 FORGETS = """
 import django
 django.setup()
 from webhooks import retention
 input()
-while retention.forget():
+while retention.delete_old_events():
     pass
 """
 FILL = """
@@ -48,13 +41,6 @@ FROM webhooks_event WHERE object_id = 'old';
 INSERT INTO webhooks_attempt (id, delivery_id, number, started_at, duration_ms, error)
 SELECT uuidv7(interval '-40 days'), id, 1, now(), 1, '' FROM webhooks_delivery;
 ANALYZE webhooks_event; ANALYZE webhooks_delivery; ANALYZE webhooks_attempt
-"""
-PARTITIONS = """
-CREATE TABLE parted (LIKE webhooks_event INCLUDING DEFAULTS, PRIMARY KEY (id))
-    PARTITION BY RANGE (id);
-CREATE TABLE parted_rest PARTITION OF parted DEFAULT;
-CREATE TABLE parted_old PARTITION OF parted
-    FOR VALUES FROM (MINVALUE) TO ('01900000-0000-7000-8000-000000000000')
 """
 
 
@@ -77,10 +63,6 @@ def run():
             f"ratio                           {ratio:6.2f}   (median of "
             f"{ROUNDS} rounds)"
         )
-    print(
-        f"longest insert while a partition is dropped and read for {READS} s: "
-        f"{dropping():.0f} ms"
-    )
 
 
 def measure(tenant, webhook, row):
@@ -99,7 +81,6 @@ def measure(tenant, webhook, row):
     print(f"forgotten: {rate:6.0f} rows per second")
     forget()
     Connection.objects.filter(pk=row.pk).update(sequence=0)
-    row.sequence = 0
     return quiet, beside
 
 
@@ -118,55 +99,16 @@ def transitions(row, is_over):
 
     It stays where it is, which no connection does, so that it can go on.
     """
-    row.TRANSITIONS = {("inviter", "Invited"): {"Invited"}}
     found, end = [], time.monotonic() + SECONDS
     while time.monotonic() < end and not is_over():
         started = time.perf_counter()
         with transactions.atomic():
-            row.lock()
-            move(row, ["Invited"], "Invited")
+            locked = row.lock()
+            locked.TRANSITIONS = {("inviter", "Invited"): {"Invited"}}
+            move(locked, ["Invited"], "Invited")
         found.append((time.perf_counter() - started) * 1000)
         time.sleep(EVERY)
     return found
-
-
-def dropping():
-    """Milliseconds of the longest insert while an old partition is dropped.
-
-    Another transaction has read the table.
-    """
-    execute(PARTITIONS)
-    threads = [Thread(target=read), Thread(target=drop)]
-    for thread in threads:
-        thread.start()
-        time.sleep(0.3)
-    found = [insert() for _ in range(20)]
-    for thread in threads:
-        thread.join()
-    return max(found)
-
-
-def read():
-    with transaction.atomic():
-        execute("SELECT count(*) FROM parted")
-        time.sleep(READS)
-    connection.close()
-
-
-def drop():
-    execute("DROP TABLE parted_old")
-    connection.close()
-
-
-def insert():
-    names = ", ".join(field.column for field in Event._meta.fields)
-    values = (
-        f"'{uuid7()}', now(), now(), '{uuid7()}', 'x', 'x', '{uuid7()}', 'x', "
-        "1, 'x', false, 1"
-    )
-    started = time.perf_counter()
-    execute(f"INSERT INTO parted ({names}) VALUES ({values})")
-    return (time.perf_counter() - started) * 1000
 
 
 def execute(statements):
