@@ -147,7 +147,7 @@ def same_server(url: str, name: str) -> str:
     return urlsplit(url)._replace(path=f"/{name}").geturl()
 
 
-def eventually(look: Callable[[], Seen], seconds: float = 40) -> Seen:
+def eventually(look: Callable[[], Seen], seconds: float = PATIENCE) -> Seen:
     """Return the first true value of `look`. Asking takes half of the time at most."""
     began = asked = time.monotonic()
     while not (seen := look()):
