@@ -285,7 +285,7 @@ class DatabaseOutage:
     ) -> HttpResponse | None:
         if not is_outage(error):
             return None
-        logger.warning("the database is out of reach: %s", error)
+        logger.warning("the database could not answer: %s", error)
         return database_away(request)
 
 

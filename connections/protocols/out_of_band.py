@@ -299,8 +299,8 @@ def receive_reuse(connection: Connection, message: Message) -> None:
     invitation unless it is multi-party. PeerError `expired-invitation`, a code of RFC
     0434, if it is not open.
     """
-    found = next(iter(find_invitation(connection, message)), None)
-    invitation = found and found.lock()
+    found = (row.lock() for row in find_invitation(connection, message))
+    invitation = next(found, None)
     if not invitation or not invitation.is_open or invitation.is_expired:
         raise PeerError(
             "expired-invitation",

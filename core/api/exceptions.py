@@ -71,7 +71,7 @@ def exception_handler(error: Exception, context: Context) -> Response | None:
 
 def response_to(error: Exception, context: Context) -> Response | None:
     if is_outage(error):
-        logger.warning("the database is out of reach: %s", error)
+        logger.warning("the database could not answer: %s", error)
         error = DatabaseAway()
     if isinstance(error, AgencyError):
         message = error.message

@@ -35,8 +35,8 @@ from core.hooks import Hook
 
 T = TypeVar("T")
 # SQLSTATEs of a server that is stopping, is starting, has too many connections, has
-# ended this transaction as another one and it waited for each other, or refuses to
-# write. Lost connections are class 08.
+# ended this transaction because of a deadlock, or refuses to write. Lost connections
+# are class 08.
 OUTAGE_SQLSTATES = {
     "57P01", "57P02", "57P03", "53300", "40P01", *refused_writes.REASONS
 }  # fmt: skip
@@ -267,10 +267,10 @@ def run_as_check(statement: Callable[[], T]) -> T:
 
 
 def is_outage(error: BaseException | None) -> bool:
-    """Return whether this error means that PostgreSQL is out of reach, or cannot write.
+    """Return whether PostgreSQL could not do now what it may do later.
 
-    Or that it has ended a deadlock: the transaction has done nothing, and a later one
-    may succeed.
+    It is out of reach, cannot write, or has ended this transaction because of a
+    deadlock.
 
     libpq's own errors for lost connections have no SQLSTATE, and psycopg raises some
     of them as plain DatabaseError.

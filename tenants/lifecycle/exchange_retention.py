@@ -82,8 +82,10 @@ def delete_values(tenant: Tenant, rows: QuerySet[Any], budget: BatchBudget) -> i
     for column in columns:
         has_values |= Q(**{f"{column}__isnull": False})
     rows = rows.filter(has_values).values_list("pk", flat=True)
+    if not rows.exists():
+        return 0
     done = 0
-    while budget.take_batch() and rows.exists():
+    while budget.take_batch():
         with transactions.atomic():
             # So that nobody fills in meanwhile what finds them: name_filling.py.
             # If there is no key yet, whoever makes one waits for this one.
