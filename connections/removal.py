@@ -56,6 +56,8 @@ def remove_connection(connection: Connection) -> None:
         refers = [model.objects.filter(connection=connection) for model in models]
         refers.append(SeenMessage.objects.filter(key__in=connection.own_keys))
         if not has_many(connection, refers):
+            for model in exchanges:
+                lock_in_order(model.objects.filter(connection=connection))
             connection.remove()
             return
         connection.give_up()

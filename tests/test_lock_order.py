@@ -115,6 +115,12 @@ def test_a_purge_locks_credentials_in_order(faber, definition, issued):
     assert faber.states() == []
 
 
+def test_exchanges_of_a_small_connection_are_locked_in_order(issued):
+    remove = partial(removal.remove_connection, issued[0].connection)
+    beside(remove, issued[0], issued[-1])
+    assert Credential.objects.filter(role="issuer", connection=None).count() == 3
+
+
 def test_exchanges_leave_a_deleted_connection_in_order(issued):
     OutboundMessage.objects.all().delete()
     detach = partial(removal.detach_some, issued[0].connection_id)
