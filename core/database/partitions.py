@@ -118,7 +118,7 @@ def make_days(table: str, since: datetime) -> None:
 
 
 def make_missing(table: str, since: datetime) -> None:
-    """Make them in one transaction, which may be the victim of a deadlock."""
+    """Make the missing days, in one transaction, which a deadlock may end."""
     with transaction.atomic(), connection.cursor() as cursor:
         # ATTACH takes the same one: it stops others who change the table, and no rows.
         cursor.execute(f"LOCK TABLE ONLY {table} IN SHARE UPDATE EXCLUSIVE MODE")
