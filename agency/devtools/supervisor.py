@@ -44,9 +44,10 @@ class Supervisor:
         self.services: dict[str, subprocess.Popen[str]] = {}
         self.relays: list[threading.Thread] = []
 
-    def start(self, name: str, command: str) -> None:
+    def start(self, name: str, command: str, **given: str) -> None:
+        """given: environment variables for this process only, as below."""
         process = self.start_process(
-            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, **given
         )
         self.services[name] = process
         self.relays.append(
@@ -55,11 +56,15 @@ class Supervisor:
         self.relays[-1].start()
 
     def start_process(
-        self, command: str, stdout: int | None = None, stderr: int | None = None
+        self,
+        command: str,
+        stdout: int | None = None,
+        stderr: int | None = None,
+        **given: str,
     ) -> "subprocess.Popen[str]":
         return subprocess.Popen(
             ["/bin/sh", "-c", f"exec {command}"],
-            env=self.environment,
+            env=self.environment | given,
             start_new_session=True,
             stdin=subprocess.DEVNULL,
             stdout=stdout,
@@ -92,9 +97,9 @@ class Supervisor:
         finally:
             end_processes([process], grace=5)
 
-    def capture(self, command: str) -> tuple[int, str]:
+    def capture(self, command: str, **given: str) -> tuple[int, str]:
         process = self.start_process(
-            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, **given
         )
         try:
             output, _ = process.communicate()

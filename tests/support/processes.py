@@ -59,10 +59,7 @@ class Processes:
 
     def start(self, name: str, options: str = "", **given: str) -> int:
         """Start a process and return its id. given: variables for this one only."""
-        before = self.supervisor.environment
-        self.supervisor.environment = before | given
-        self.supervisor.start(name, f"{read_procfile()[name]} {options}")
-        self.supervisor.environment = before
+        self.supervisor.start(name, f"{read_procfile()[name]} {options}", **given)
         return self.supervisor.services[name].pid
 
     def start_web(self, options: str = "", **given: str) -> None:
@@ -78,22 +75,12 @@ class Processes:
 
     def manage(self, arguments: str, **given: str) -> int:
         """Run a command of manage.py. Return its exit code, -9 if it was killed."""
-        before = self.supervisor.environment
-        self.supervisor.environment = before | given
-        try:
-            process = self.supervisor.start_process(f"python manage.py {arguments}")
-            return process.wait(3 * PATIENCE)
-        finally:
-            self.supervisor.environment = before
+        command = f"python manage.py {arguments}"
+        return self.supervisor.start_process(command, **given).wait(3 * PATIENCE)
 
     def capture(self, arguments: str, **given: str) -> tuple[int, str]:
         """Run a command of manage.py. Return its exit code and what it printed."""
-        before = self.supervisor.environment
-        self.supervisor.environment = before | given
-        try:
-            return self.supervisor.capture(f"python manage.py {arguments}")
-        finally:
-            self.supervisor.environment = before
+        return self.supervisor.capture(f"python manage.py {arguments}", **given)
 
     def is_alive(self, name: str) -> bool:
         return self.supervisor.services[name].poll() is None

@@ -60,11 +60,8 @@ def test_nothing_is_doubled_or_left(running, receiver, calls, shift):
     running.start_web()
     running.start("beat")
     running.start("deliver")
-    before = running.supervisor.environment
     running.start("worker", **wrong)
-    running.supervisor.environment = before | wrong
-    running.supervisor.start("other", "python manage.py start deliver")
-    running.supervisor.environment = before
+    running.supervisor.start("other", "python manage.py start deliver", **wrong)
 
     # Both deliver from the first event on: else there is nothing to double.
     with psycopg.connect(database, autocommit=True) as connection:
