@@ -8,17 +8,14 @@ from pathlib import Path
 
 
 class Process:
-    """A command in its own process group, which can be killed and started again."""
+    """A running command in its own process group."""
 
     def __init__(self, command: list[str], environment: dict[str, str], log: Path):
-        self.command, self.environment, self.log = command, environment, log
-        self.start()
-
-    def start(self) -> None:
-        with open(self.log, "ab") as output:
+        self.command, self.log = command, log
+        with open(log, "ab") as output:
             self.running = subprocess.Popen(
-                self.command,
-                env=self.environment,
+                command,
+                env=environment,
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,
@@ -29,16 +26,12 @@ class Process:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self.running.pid, number)
 
-    def kill(self) -> None:
-        """At once, with all that it has started."""
-        self.signal(signal.SIGKILL)
-        self.running.wait()
-
     def stop(self, seconds: float = 5) -> None:
         self.signal(signal.SIGTERM)
         with contextlib.suppress(subprocess.TimeoutExpired):
             self.running.wait(seconds)
-        self.kill()
+        self.signal(signal.SIGKILL)  # with all that it has started
+        self.running.wait()
 
     def check(self) -> None:
         assert self.running.poll() is None, f"{self.command[0]} ended:\n{self.output()}"
