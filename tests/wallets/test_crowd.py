@@ -73,7 +73,8 @@ class Generators(Thread):
 
 def define(url, organization, number):
     """Create a definition: repeat a 503 when told to. Return its id."""
-    names = (f"{('LEVEL', 'Größe')[n % 2]} {n}" for n in range(SIZES[number % 6]))
+    size = SIZES[number % len(SIZES)]
+    names = (f"{('LEVEL', 'Größe')[n % 2]} {n}" for n in range(size))
     body = {"name": f"Crowd {number}", "supportRevocation": bool(number % 2)}
     return organization.at(url).defines(*names, **body)["definitionId"]
 
