@@ -24,7 +24,7 @@ class Caller(Client):
 
 
 class HttpClient:
-    """In place of the test client, as far as Api uses it: calls a running product."""
+    """Calls a running product. Api uses it in place of Django's test client."""
 
     timeout = 180.0
 
@@ -41,7 +41,7 @@ class HttpClient:
 
 
 class PatientClient(HttpClient):
-    """It sends what a new key must be made for again when the answer says."""
+    """Repeats a request that needs a new key, after the time that the answer says."""
 
     def generic(self, *given, **named):
         while b"key_not_ready" in (answer := super().generic(*given, **named)).content:
@@ -73,14 +73,14 @@ class Api:
 
     @classmethod
     def with_keys(cls, headers, client=None, prefix=""):
-        """One that exists already. client: an HttpClient of a running product."""
+        """Return one that exists already. client: an HttpClient, if not in the process."""
         found = cls.__new__(cls)
         found.client = client or Caller(raise_request_exception=False)
         found.headers, found.prefix = headers, prefix
         return found
 
     def at(self, url):
-        """The same caller, of a running product."""
+        """Return one with the same keys that calls a running product."""
         return self.with_keys(self.headers, PatientClient(url), self.prefix)
 
     def send(self, method, path, body=None, form=None, **headers):
