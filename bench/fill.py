@@ -7,7 +7,7 @@ and 100,000 in the other database. Both are measured in turns. A ratio above tha
 BARS is marked.
 
 FILL_ROWS=1000,1000000, FILL_ORGANIZATIONS=10,10000 and FILL_PEOPLE=1000,100000: the two
-sizes.
+sizes. With fewer than 500 people some of those that are looked for are missing.
 FILL_PARTS=calls,workers,people: what is measured.
 ROUNDS: how often each call is measured at each size; at most 30, as each revokes twice
 of a registry with 64 places.

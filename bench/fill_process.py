@@ -77,10 +77,11 @@ def answer_calls(given):
 def prepare_lists(caller):
     """Make 100 connections, credentials and verifications that can be opened.
 
-    Lists begin with the newest. The sealed columns of the many copies can not be
-    opened.
+    And 100 offers by a link. Lists begin with the newest. The sealed columns of the many
+    copies can not be opened.
     """
     from bench import lists
+    from bench.calls import VALUES
     from connections.models import Connection
     from credentials.models import Credential
     from verifications.models import Verification
@@ -90,6 +91,10 @@ def prepare_lists(caller):
     met = Connection.objects.get(connection_id=caller.connection)
     issued = Credential.objects.get(connection=met)
     lists.fill(met, issued, Verification.objects.get(connection=met))
+    offer = {"definitionId": caller.definition, "credentialValues": VALUES}
+    made = caller.post("/credentials", offer)
+    offered = Credential.objects.get(pk=made["credentialId"])
+    lists.fill(offered.connection, offered)
 
 
 def define_revocable(caller):

@@ -177,13 +177,13 @@ def run():
             compare(caller.client, name)
 
 
-def fill(met, issued, verified):
-    """Copy a cycle's rows, with a connection per credential and verification."""
+def fill(met, *exchanges):
+    """Copy credentials and verifications of a connection, each with a connection."""
     for _ in range(ROWS - 1):
         my_key = met.wallet.create_key()
         of = copy(met, my_key=my_key, invitation_key=None, token=uuid.uuid4().hex)
-        copy(issued, connection=of)
-        copy(verified, connection=of)
+        for row in exchanges:
+            copy(row, connection=of)
 
 
 def copy(row, **changes):
