@@ -48,15 +48,15 @@ def per_second(clients):
 
 def run():
     with contextlib.ExitStack() as stack:
-        names = ("web", *product.WORKERS)
-        url, processes = stack.enter_context(product.run_services(*names))
+        started = product.run_services(*product.WORKERS)
+        url, processes = stack.enter_context(started)
         agency = Agency(url, product.process_families(processes))
         all_measured = [agency]
         if python := os.environ.get("ACAPY"):
             agents = Acapy(stack.enter_context(acapy.run_agents(python)))
             all_measured.insert(0, agents)
         if os.environ.get("POOLER") == "1":
-            all_measured.append(Pooled(*stack.enter_context(run_pooled(*names))))
+            all_measured.append(Pooled(*stack.enter_context(run_pooled())))
         print_conditions()
         table = Table()
         for measured in all_measured:
@@ -147,12 +147,15 @@ class Pooled(Agency):
 
 
 @contextlib.contextmanager
-def run_pooled(*names):
+def run_pooled():
     """The URL of a second product, behind PgBouncer, and its processes by family."""
     with (
         temporary_home() as home,
         pgbouncer(os.environ["DATABASE_URL"], Path(home) / "pooler") as pooler,
-        product.run_services(*names, DATABASE_URL=pooler.url) as (url, processes),
+        product.run_services(*product.WORKERS, DATABASE_URL=pooler.url) as (
+            url,
+            processes,
+        ),
     ):
         families = product.process_families(processes)
         yield url, families | {"pooler": [psutil.Process(pooler.process.pid)]}

@@ -27,7 +27,7 @@ FROM pg_stat_activity WHERE backend_xid IS NOT NULL
 
 def run():
     behind, oldest = [], []
-    with product.run_services("web", *product.WORKERS) as (url, processes):
+    with product.run_services(*product.WORKERS) as (url, processes):
         agency = Agency(url, product.process_families(processes))
         clients = agency.clients(CLIENTS)
         for _ in range(ROUNDS):

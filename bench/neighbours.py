@@ -68,7 +68,7 @@ FORK = multiprocessing.get_context("fork")
 
 def run():
     settings.OUTGOING_ALLOW_LOOPBACK = True
-    with running("web", "worker", "deliver", **INBOX) as url, listening() as places:
+    with running("worker", "deliver", **INBOX) as url, listening() as places:
         world = World(url, places)
         world.reads()
         for attack, neighbour in ATTACKS:

@@ -136,7 +136,7 @@ PARTS = (
 
 def run():
     table = Table()
-    with run_services("web", "worker", TRUSTED_PROXIES="1") as (url, product):
+    with run_services("worker", TRUSTED_PROXIES="1") as (url, product):
         settings.PUBLIC_URL = url
         families = process_families(product)
         first = Caller(url).prepare()

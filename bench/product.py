@@ -21,7 +21,7 @@ WORKERS = ("stream", "worker", "deliver", "beat")
 
 @contextmanager
 def running(*names, **environment):
-    """The URL of the web server, one of the processes, while the block runs."""
+    """The URL of the web server, which runs beside the processes with these names."""
     with run_services(*names, **environment) as (url, _):
         yield url
 
@@ -35,7 +35,7 @@ def run_services(*names, **environment):
         tempfile.TemporaryDirectory() as folder,
         processes(Path(folder), **given) as product,
     ):
-        product.start_all(*(name for name in names if name != "web"))
+        product.start_all(*names)
         yield product.url, product.supervisor
 
 

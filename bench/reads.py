@@ -20,7 +20,7 @@ def reads_per_second(clients, processes):
 def run():
     table = Table()
     for processes in PROCESSES:
-        with running("web", WEB_PROCESSES=str(processes)) as url:
+        with running(WEB_PROCESSES=str(processes)) as url:
             caller = Caller(url).prepare()
             path = f"/connections/{caller.connection}"
             client = {"url": url, "headers": caller.headers, "path": path}

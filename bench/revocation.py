@@ -37,7 +37,7 @@ BEFORE = {
 
 def run():
     table = Table()
-    with running("web") as url:
+    with running() as url:
         caller = Caller(url).prepare()
         for _ in range(ROUNDS):
             row = define_both(table, caller)

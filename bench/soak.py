@@ -42,10 +42,9 @@ WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace GROUP BY 1
 
 def run(minutes=30):
     settings.OUTGOING_ALLOW_LOOPBACK = True
-    names = ("web", *product.WORKERS)
     with (
         receiving() as hook,
-        product.run_services(*names, **KEPT_DAYS) as (url, processes),
+        product.run_services(*product.WORKERS, **KEPT_DAYS) as (url, processes),
     ):
         agency = Agency(url, product.process_families(processes))
         register_for_all(agency.callers[0].tenant, hook)

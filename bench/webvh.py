@@ -40,7 +40,7 @@ VALID_NOW = POLICY | {"revocationRequirement": {"validNow": True}}
 
 def run():
     with (
-        running("web", *WORKERS, PUBLIC_URL=PUBLIC_URL) as url,
+        running(*WORKERS, PUBLIC_URL=PUBLIC_URL) as url,
         override_settings(PUBLIC_URL=PUBLIC_URL),
     ):
         print_conditions()
