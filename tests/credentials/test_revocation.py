@@ -27,12 +27,12 @@ from credentials.models import (
 from credentials.revocation import allocate_slot, mark_revoked
 from credentials.tasks import build_registries, finish_what_was_left_behind
 from tenants import vault
-from tests.connections.messaging.test_pair_lock import is_free, while_locked
+from tests.connections.messaging.test_pair_lock import is_free
 from tests.support import queues
 from tests.support.aging import StoppedClock, age
 from tests.support.errors import assert_error, error_of
 from tests.support.outside_exchanges import accepts_invitation_of
-from tests.support.races import at_once, elsewhere
+from tests.support.races import at_once, elsewhere, while_locked
 from tests.support.steps import step
 from verifications.models import Verification
 from verifications.proofs.checks import judge_presentation

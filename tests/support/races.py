@@ -100,7 +100,9 @@ def while_locked(
         assert locked.wait(PATIENCE)
         return waits()
 
-    return at_once(first, second)[1]
+    failure, result = at_once(first, second)
+    assert not failure, failure
+    return result
 
 
 def threads(calls: list[Callable[[], Any]]) -> list[Any]:
