@@ -9,7 +9,7 @@ import psycopg
 import pytest
 import requests
 
-from agency.devtools.embedded import start_servers, temporary_home
+from agency.devtools.embedded import temporary_home
 from agency.devtools.embedded.home import new_master_key
 from core.database import sessions
 from tests.support.pgbouncer import pgbouncer, through
@@ -27,8 +27,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
 def servers():
     """A database that was sealed with a key, as it has an organization."""
     with temporary_home() as home:
-        servers = start_servers(home) | own_servers(home)
-        servers["ALLOWED_HOSTS"] = "127.0.0.1"
+        servers = own_servers(home)
         with processes(home, **servers) as running:
             assert running.manage("create_organization Faber") == 0
         yield servers
