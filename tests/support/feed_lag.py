@@ -8,7 +8,7 @@ GRACE_SECONDS = 1.0
 
 
 def read_feed_during(is_running, reader, count_rows):
-    """Wait for its end. Return what count_rows() was at each event of the reader.
+    """Let the reader make events while something runs. Return count_rows() at each.
 
     Each event must be in the feed within LAG_SECONDS after its call; prints the longest
     time.
