@@ -177,7 +177,7 @@ def test_an_answer_that_does_not_come_is_a_lost_connection(
 
 
 def end_other_sessions():
-    with psycopg.connect(url_of_test(), autocommit=True) as other:
+    with psycopg.connect(database_of_test(), autocommit=True) as other:
         other.execute(END_OTHER_SESSIONS)
 
 
@@ -447,12 +447,6 @@ def test_web_processes_prepare_and_others_do_not(module, is_prepared):
     )
     ran = run("-c", program, LOG_LEVEL="WARNING")
     assert ran.stdout.split() == [str(is_prepared or None)], ran.stderr
-
-
-def url_of_test():
-    given = connection.settings_dict
-    server = f"{given['USER']}:{given['PASSWORD']}@{given['HOST']}:{given['PORT']}"
-    return f"postgres://{server}/{given['NAME']}"
 
 
 def raised(statement):

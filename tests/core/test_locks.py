@@ -7,7 +7,7 @@ from psycopg.errors import LockNotAvailable
 
 from core.database import locks
 from core.database.locks import LockTables
-from tests.core.test_database import url_of_test
+from tests.support.processes import database_of_test
 
 ONE, OTHER = "connections_connection", "connections_inboundmessage"
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 @pytest.fixture
 def caller():
     """Another session, in a transaction that has read the second table."""
-    with psycopg.connect(url_of_test()) as session:
+    with psycopg.connect(database_of_test()) as session:
         session.execute(f"SELECT FROM {OTHER}")
         yield session
 

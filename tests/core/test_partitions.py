@@ -10,8 +10,8 @@ from uuid_utils.compat import uuid7
 
 from core.database import clock, partitions
 from core.database.partitions import PartitionByDay, list_partitions
-from tests.core.test_database import url_of_test
 from tests.support.days import day_in, execute, id_in
+from tests.support.processes import database_of_test
 
 pytestmark = pytest.mark.django_db(transaction=True)
 CALLS = "core_calls"
@@ -34,7 +34,7 @@ def table(transactional_db):
 @pytest.fixture
 def former():
     """A process of the former version, which has prepared its statement."""
-    with psycopg.connect(url_of_test(), autocommit=True) as session:
+    with psycopg.connect(database_of_test(), autocommit=True) as session:
         session.prepare_threshold = 0
         yield lambda days: session.execute(INSERT, [id_in(days), uuid7()])
 
@@ -109,7 +109,7 @@ def test_an_interrupted_migration_is_repeated(former, monkeypatch, days):
     """days: after which it is repeated."""
     former(0)
     with (
-        psycopg.connect(url_of_test()) as reader,
+        psycopg.connect(database_of_test()) as reader,
         monkeypatch.context() as patched,
         pytest.raises(OperationalError) as raised,
     ):

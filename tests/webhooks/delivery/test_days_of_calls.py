@@ -5,7 +5,6 @@ import pytest
 from django.db import IntegrityError, OperationalError, connection, transaction
 
 from core.database import partitions
-from tests.core.test_database import url_of_test
 from tests.core.test_plans import (
     nodes,
     plan,
@@ -15,6 +14,7 @@ from tests.core.test_plans import (
 )
 from tests.factories import AttemptFactory
 from tests.support.days import execute, id_in, later, table_of, tables
+from tests.support.processes import database_of_test
 from tests.support.races import at_once
 from tests.support.webhook_receiver import call_example, worker_calls
 from webhooks import retention
@@ -35,7 +35,7 @@ def row(faber, registers):
 @pytest.fixture
 def reader():
     """Somebody who has read the calls, in a transaction that stays open."""
-    with psycopg.connect(url_of_test()) as session:
+    with psycopg.connect(database_of_test()) as session:
         session.execute(f"SELECT FROM {TABLE}")
         yield session
 
