@@ -161,9 +161,10 @@ def test_what_cannot_be_noted_is_named(faber):
     for name, value in [(name, one) for name, given in BAD.items() for one in given]:
         for method, place in (("patch", path), ("post", "/connections")):
             response = faber.send(method, place, {name: value})
+            assert response.status_code == 400, value
             assert_error(response, 400, "invalid_request")
             [field] = response.json()["errors"]
-            assert field.partition(".")[0] == name
+            assert field.partition(".")[0] == name, value
     assert notes_of(faber.get(path)) == NOTES
     assert len(faber.get("/connections")) == 1
 
@@ -176,8 +177,9 @@ def test_every_call_refuses_what_cannot_be_noted(world):
         method = "put" if path == SENDS_POLICY else "patch"
         place = filled(path, world.known_ids())
         response = world.faber.send(method, place, {"metadata": {"desk": ""}})
+        assert response.status_code == 400, path
         assert_error(response, 400, "invalid_request")
-        assert [*response.json()["errors"]] == ["metadata.desk"]
+        assert [*response.json()["errors"]] == ["metadata.desk"], path
 
 
 def test_no_note_has_half_a_character_or_none(faber):
