@@ -57,7 +57,12 @@ def test_a_row_whose_work_raises_is_logged_and_stops_no_other(caplog):
 def test_a_row_whose_lease_ended_may_be_claimed_again_while_it_is_worked_on():
     loop = Letters("aa", limits={("tenant", 1): 2})
     both = Barrier(2)
-    loop.work = lambda one: both.wait(20) * "" + one.pk
+
+    def work(one):
+        both.wait(20)
+        return one.pk
+
+    loop.work = work
     loop.run()
     assert loop.recorded == ["a", "a"]
     assert not loop.rows.all()
