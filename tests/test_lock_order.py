@@ -1,4 +1,4 @@
-"""Who locks several rows locks them in one order, or leaves out what others have.
+"""No deadlocks: rows are locked in one order, or those left out that are locked.
 
 The order is in docs/architecture.md.
 """
@@ -55,7 +55,7 @@ def issued(faber, definition):
 
 
 def changes_place(row, **changes):
-    """Let PostgreSQL come to the row after all others of the table."""
+    """Write the row anew: PostgreSQL stores it, and finds it, after all others."""
     type(row).objects.filter(pk=row.pk).update(**changes)
 
 
@@ -66,13 +66,14 @@ def lock(row):
 def beside(call, first, last):
     """Run the call while another transaction locks one row, and then another.
 
-    The call waits for the first. If it has locked the last, PostgreSQL ends either.
+    The call waits for the first. If it has locked the last already, that is a deadlock,
+    and PostgreSQL ends one of the two transactions.
     """
     return while_locked(partial(lock, first), call, partial(lock, last))
 
 
 def without(row, call):
-    """Run the call while another transaction has locked the row."""
+    """Run the call while another transaction has locked the row. It must not wait."""
     with transactions.atomic():
         lock(row)
         return elsewhere(call)
